@@ -1,0 +1,39 @@
+"""The benchmark: episode rows in, metrics and tables out, the published figures beside them."""
+
+from rlcas_utils.benchmark.metrics import (
+    coverage,
+    desk_difference,
+    desk_estimates,
+    desk_metrics,
+    histogram,
+    pass_estimates,
+    record_desk,
+    record_telecom,
+    telecom_metrics,
+)
+from rlcas_utils.benchmark.rows import (
+    DESK_AGENTS,
+    TELECOM_AGENTS,
+    RowError,
+    check_rows,
+    read_rows,
+    write_rows,
+)
+
+__all__ = [
+    "DESK_AGENTS",
+    "TELECOM_AGENTS",
+    "RowError",
+    "check_rows",
+    "coverage",
+    "desk_difference",
+    "desk_estimates",
+    "desk_metrics",
+    "histogram",
+    "pass_estimates",
+    "read_rows",
+    "record_desk",
+    "record_telecom",
+    "telecom_metrics",
+    "write_rows",
+]
