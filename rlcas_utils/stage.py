@@ -1,0 +1,274 @@
+"""One notebook run as a stage: its folder, its hand-offs, its metrics, figures and record.
+
+`open_stage` empties the folder when anything that decides the result has changed, so whatever lies in it is valid and
+a killed run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlcas_utils import figures, records, stage_text
+from rlcas_utils.config import ConfigError, load_profile, notebook_path, project_root, seed_everything
+from rlcas_utils.fingerprint import stage_fingerprint
+from rlcas_utils.parameters import read_parameters, validate_overrides
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STATE_FILE = ".stage.json"
+
+
+class MissingHandoff(FileNotFoundError):
+    """A file of an earlier stage that is not there; the text names the notebook and the command that makes it."""
+
+
+class Stage:
+    """What a notebook needs while it runs; made by `open_stage`.
+
+    Attributes:
+        notebook: Stem, such as `02_sac_training`.
+        profile: Name of the profile.
+        seed: The seed that all generators were set to.
+        run_dir: The run folder, `runs/<profile>` unless told otherwise.
+        folder: Where this stage writes, below the run folder.
+        fingerprint: Hash over all that decides the result.
+    """
+
+    def __init__(self, notebook: str, parameters: dict[str, Any], run_dir: Path) -> None:
+        """Open the folder of a stage, and empty it when its fingerprint changed."""
+        self.notebook = notebook
+        self.parameters = parameters
+        self.profile: str = parameters["PROFILE"]
+        self.seed: int = parameters["SEED"]
+        self.run_dir = run_dir
+        self.folder = run_dir / notebook
+        self.fingerprint = stage_fingerprint(notebook_path(notebook), parameters, run_dir)
+        self._started = time.monotonic()
+        self._inputs: dict[str, str] = {}
+        self._outputs: dict[str, Path] = {}
+        self._metrics: dict[str, dict[str, Any]] = {}
+        self._figures: dict[str, str] = {}
+        self.kept, self._earlier_s = self._open_folder()
+
+    @property
+    def run_id(self) -> str:
+        """Short name of this run, for captions and sidecars."""
+        return f"{self.profile}/{self.notebook}/{self.fingerprint[:8]}"
+
+    @property
+    def record_path(self) -> Path:
+        """Where `finish` writes the run record."""
+        return self.run_dir / "records" / f"{self.notebook}.json"
+
+    def input(self, name: str, sample: str | None = None) -> Path:
+        """Return a file or folder that an earlier stage wrote.
+
+        Args:
+            name: Path below the run folder, such as `02_sac_training/expert.safetensors`.
+            sample: Name below `data/samples/` of a small stand-in, so that a notebook runs alone.
+
+        Raises:
+            MissingHandoff: Neither is there.
+        """
+        path = self.run_dir / name
+        stand_in = project_root() / "data" / "samples" / sample if sample else None
+        if not path.exists():
+            if stand_in is None or not stand_in.exists():
+                maker = name.split("/")[0]
+                raise MissingHandoff(
+                    f"{name} is not in the run folder and has no sample; {self.notebook} cannot start "
+                    f"without it. Run notebooks/{maker}.ipynb first: make course PROFILE={self.profile} ONLY={maker}"
+                )
+            print(f"NOTE: {name} is not there, so the small sample data/samples/{sample} stands in for it.")
+            print("      Numbers from here on are not those of a full chain.")
+            path = stand_in
+        self._inputs[name] = records.sha256_tree(path)
+        return path
+
+    def output(self, name: str) -> Path:
+        """Return the path of a file or folder that this stage hands on; `finish` hashes it.
+
+        Args:
+            name: Path below the stage's folder. Write it with `records.write_atomic` or `records.write_json`.
+        """
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._outputs[name] = path
+        self._note_progress()
+        return path
+
+    def cached(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return the JSON value of `compute()`, from the stage's folder when a run before got that far.
+
+        Args:
+            name: File name without ending, unique in the notebook.
+            compute: Called without arguments; its result must be JSON.
+        """
+        path = self.folder / "cache" / f"{name}.json"
+        if path.is_file():
+            return json.loads(path.read_text(encoding="utf-8"))
+        records.write_json(path, compute())
+        self._note_progress()
+        # Read back, so that a fresh run sees exactly what a resumed one sees (tuples are lists, keys are text).
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def metric(
+        self,
+        name: str,
+        value: float,
+        *,
+        n: int,
+        seeds: tuple[int, ...] | list[int] = (),
+        ci95: tuple[float, float] | list[float] | None = None,
+        unit: str = "",
+    ) -> None:
+        """Put one number into the record.
+
+        Args:
+            name: Such as `desk/sac/return`.
+            value: A finite number.
+            n: Independent units behind it (queries, tasks, steps).
+            seeds: Training or sampling seeds.
+            ci95: 95 % interval.
+            unit: Such as "s", "tokens/s", "GiB"; metrics in these three may differ between equal runs.
+
+        Raises:
+            rlcas_utils.records.RecordError: The number could not be read from the record later.
+        """
+        try:
+            self._metrics[name] = records.metric(value, n, seeds, ci95, unit)
+        except records.RecordError as error:
+            raise records.RecordError(f"metric {name}: {error}") from error
+
+    def figure(self, fig: Figure, name: str, *, caption: str, alt: str) -> Path:
+        """Save a figure with its caption below the run folder and show the saved picture.
+
+        Args:
+            fig: The figure; it is closed.
+            name: File name without ending, such as `02_return_curve`.
+            caption: What to see in it, with n, seeds and the kind of interval.
+            alt: The figure in words.
+        """
+        run = {"run_id": self.run_id, "profile": self.profile, "notebook": self.notebook, "seed": self.seed}
+        path = figures.save_figure(fig, self.run_dir / "figures" / name, caption=caption, alt=alt, run=run)
+        self._figures[name] = records.sha256_file(path)
+        figures.show_figure(fig, path, alt)
+        return path
+
+    def finish(self) -> dict[str, Any]:
+        """Hash the outputs, write the run record and print its metrics.
+
+        Returns:
+            The record.
+
+        Raises:
+            MissingHandoff: An output that the notebook asked a path for was never written.
+        """
+        missing = [name for name, path in self._outputs.items() if not path.exists()]
+        if missing:
+            raise MissingHandoff(
+                f"{self.notebook} asked for {missing} but never wrote it; later stages need it."
+            )
+        record = {
+            "notebook": self.notebook,
+            "profile": self.profile,
+            "seed": self.seed,
+            "parameters": {k: v for k, v in self.parameters.items() if k != "RUN_DIR"},
+            "versions": records.versions(),
+            "git": records.git_state(project_root()),
+            "hardware": records.hardware(),
+            "time_s": round(self._elapsed_s(), 1),
+            "inputs": dict(sorted(self._inputs.items())),
+            "outputs": {
+                f"{self.notebook}/{n}": records.sha256_tree(p) for n, p in sorted(self._outputs.items())
+            },
+            "metrics": self._metrics,
+            "fingerprint": self.fingerprint,
+            "figures": self._figures,
+            "peak_rss_gib": records.peak_rss_gib(),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        records.write_json(self.record_path, record)
+        self._note_progress()
+        print(stage_text.closing(record))
+        return record
+
+    def _open_folder(self) -> tuple[bool, float]:
+        """Empty the folder unless it belongs to this fingerprint; return whether it was kept and its seconds so far."""
+        state = _read_state(self.folder / STATE_FILE)
+        if state.get("fingerprint") == self.fingerprint:
+            return True, float(state["elapsed_s"])
+        # State and record go first: a deletion cut short must not leave a folder that looks valid.
+        (self.folder / STATE_FILE).unlink(missing_ok=True)
+        self.record_path.unlink(missing_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._write_state(0.0)
+        return False, 0.0
+
+    def _elapsed_s(self) -> float:
+        return self._earlier_s + time.monotonic() - self._started
+
+    def _note_progress(self) -> None:
+        self._write_state(self._elapsed_s())
+
+    def _write_state(self, elapsed_s: float) -> None:
+        records.write_json(
+            self.folder / STATE_FILE, {"fingerprint": self.fingerprint, "elapsed_s": round(elapsed_s, 3)}
+        )
+
+
+def open_stage(notebook: str, namespace: dict[str, Any]) -> Stage:
+    """Start a notebook's run, right after its parameters cell.
+
+    When RUN_DIR is empty (somebody runs the notebook by hand) the profile's values are put into the namespace first;
+    the runner sets RUN_DIR and all values itself.
+
+    Args:
+        notebook: Stem of the notebook, such as `02_sac_training`.
+        namespace: `globals()` of the notebook.
+
+    Returns:
+        The open stage; its generators are seeded.
+
+    Raises:
+        ConfigError: A parameter has a wrong name or type.
+    """
+    published = read_parameters(notebook_path(notebook))
+    unset = [name for name in published if name not in namespace]
+    if unset:
+        raise ConfigError(f"{notebook}: {unset} are not set; run the parameters cell before this one.")
+    if not namespace["RUN_DIR"]:
+        overrides = load_profile(namespace["PROFILE"]).notebooks.get(notebook, {})
+        _refuse(validate_overrides(notebook, published, overrides))
+        namespace.update(overrides)
+    values = {name: namespace[name] for name in published}
+    _refuse(validate_overrides(notebook, published, values))
+    run_dir = project_root() / (values["RUN_DIR"] or f"runs/{values['PROFILE']}")
+    seed_everything(values["SEED"])
+    figures.use_style()
+    stage = Stage(notebook, values, run_dir)
+    defaults = {
+        name: parameter.default for name, parameter in published.items() if name not in ("PROFILE", "RUN_DIR")
+    }
+    print(stage_text.opening(stage, defaults, {k: values[k] for k in defaults if values[k] != defaults[k]}))
+    return stage
+
+
+def _refuse(errors: list[str]) -> None:
+    if errors:
+        raise ConfigError(" ".join(errors))
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}  # no valid state: the folder is emptied, which is the safe reading
