@@ -1,6 +1,7 @@
 """Where the project lies, what a profile says, and one seed for every random number generator.
 
-A profile is a set of values for one scale of hardware. It only overrides parameters; no code path belongs to one profile.
+A profile is a set of values for one scale of hardware. It only overrides parameters; no code path belongs to
+one profile.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def project_root() -> Path:
     root = Path(__file__).resolve().parents[1]
     if not (root / "profiles").is_dir():
         raise ConfigError(
-            f"no profiles/ beside {Path(__file__).parent.name}/: the package runs from a clone of the project. "
+            "there is no profiles/ beside the package, which runs from a clone of the project. "
             "Clone it and install with `make env` or `pip install --no-deps -e .`."
         )
     return root

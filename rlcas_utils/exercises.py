@@ -1,7 +1,7 @@
 """The checker behind every exercise: not attempted, right, or wrong with a named reason.
 
-A stub that nobody filled in never stops the notebook, so batch runs pass. A wrong answer stops it at once, on the
-smallest input that shows the fault.
+A stub that nobody filled in never stops the notebook, so batch runs pass. A wrong answer stops it at once, on
+the smallest input that shows the fault.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def check(
     """Compare a learner's function with the reference and say which one the notebook goes on with.
 
     Args:
-        attempt: The learner's function. It counts as not attempted while it raises NotImplementedError or returns
-            None or `...` on the first input.
+        attempt: The learner's function. It counts as not attempted while it raises NotImplementedError or
+            returns None or `...` on the first input.
         reference: The right function.
         inputs: Argument tuples, the smallest and easiest to work by hand first.
         mistakes: Sentences that name a mistake, each with the function that makes it.
@@ -39,7 +39,7 @@ def check(
         The attempt when it is right, the reference when there is no attempt yet.
 
     Raises:
-        WrongAnswer: The attempt is wrong; the text has the likely mistake, the value seen and the value expected.
+        WrongAnswer: The attempt is wrong; the text has the likely mistake, what was seen and what expected.
     """
     name = reference.__name__
     if not _is_attempted(attempt, inputs[0]):
@@ -61,7 +61,7 @@ def check(
 
 
 def same(left: Any, right: Any, tolerance: float) -> bool:
-    """Tell whether two answers are equal: numbers and arrays within a tolerance and of one shape, the rest exactly."""
+    """Tell whether two answers are equal: numbers and arrays within a tolerance, the rest exactly."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(same(left[k], right[k], tolerance) for k in right)
     if isinstance(left, str) or isinstance(right, str):

@@ -1,4 +1,4 @@
-"""Figures of the course: one colour per agent from the first notebook to the last, fixed sizes, a caption beside each."""
+"""Figures of the course: one colour per agent throughout, fixed sizes, a caption beside each."""
 
 from __future__ import annotations
 

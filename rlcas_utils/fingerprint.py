@@ -1,8 +1,9 @@
 """The fingerprint of a stage: one hash over everything that decides its result.
 
-Notebook code, parameter values, the package modules it imports (directly or through others), its data files and the
-files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only write records or
-find paths do not count either, so that a better error message there does not throw away an hour of training.
+Notebook code, parameter values, the package modules it imports (directly or through others), its data
+files and the files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only write
+records or find paths do not count either, so that a better error message there does not throw away an hour of
+training.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,21 @@ from rlcas_utils.records import sha256_tree
 from rlcas_utils.stages import stage_files
 
 PACKAGE = "rlcas_utils"
+PLUMBING_NAMES = (
+    "config",
+    "parameters",
+    "records",
+    "stages",
+    "fingerprint",
+    "stage",
+    "stage_folder",
+    "stage_text",
+)
 PLUMBING = {
     PACKAGE,
-    *(f"{PACKAGE}.{name}" for name in ("config", "parameters", "records", "stages", "fingerprint", "stage")),
+    *(f"{PACKAGE}.{name}" for name in PLUMBING_NAMES),
 }
+DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 NOT_COUNTED = {"PROFILE", "RUN_DIR"}
 
 
@@ -41,9 +52,7 @@ def stage_fingerprint(notebook: Path, parameters: Mapping[str, Any], run_dir: Pa
     parts = {
         "code": _code_trees(notebook),
         "parameters": {k: v for k, v in parameters.items() if k not in NOT_COUNTED},
-        "modules": {
-            name: _module_hash(path, path.stat().st_mtime_ns) for name, path in closure(notebook).items()
-        },
+        "modules": {name: _module_hash(path) for name, path in closure(notebook).items()},
         "data": {name: tree_hash(root / name) for name in files.data},
         "reads": {name: tree_hash(run_dir / name) for name in files.reads},
     }
@@ -118,7 +127,7 @@ def _with_parents(names: Iterable[str]) -> list[str]:
 
 
 def _counted_cells(notebook: Path) -> list[str]:
-    """Return the code that decides the result: not the parameters cell (its values count) nor the Colab cell."""
+    """Return the code that decides the result: neither the parameters cell (its values count) nor Colab's."""
     cells = [c for c in read_notebook(notebook)["cells"] if c["cell_type"] == "code"]
     return [cell_source(c) for c in cells if not {"parameters", "colab"} & set(cell_tags(c))]
 
@@ -127,15 +136,13 @@ def _code_trees(notebook: Path) -> list[str]:
     return [_tree(source) for source in _counted_cells(notebook)]
 
 
-@cache
-def _module_hash(path: Path, _modified_ns: int) -> str:
+def _module_hash(path: Path) -> str:
     return hashlib.sha256(_tree(path.read_text(encoding="utf-8")).encode()).hexdigest()
 
 
 def _tree(source: str) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            if ast.get_docstring(node) is not None:
-                node.body = node.body[1:]
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
     return ast.dump(tree)

@@ -1,7 +1,7 @@
 """The parameters cell of a notebook: read without running it, and every override checked before any compute.
 
-Papermill only warns about a misspelt parameter and takes the text "1e-5" for a float. Here both stop the run, because
-a run that silently used other values is worse than none.
+Papermill only warns about a misspelt parameter and hands on the text "1e-5" where a float is meant. Here both
+stop the run, because a run that silently used other values is worse than none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Parameter:
     meaning: str = ""
 
     def accepts(self, value: Any) -> bool:
-        """Tell whether a value has the annotated type (an int passes for a float, a bool never for an int)."""
+        """Tell whether a value has the annotated type; an int passes for a float, a bool never for an int."""
         return _matches(value, ast.parse(self.annotation, mode="eval").body)
 
 
@@ -97,8 +97,8 @@ def _parameter(node: ast.stmt, lines: list[str], notebook: str) -> Parameter:
         default = ast.literal_eval(node.value)
     except ValueError as error:
         raise ConfigError(
-            f"{notebook}: parameters cell, {node.target.id} is computed; an override would not reach what depends "
-            "on it. Write a literal here and derive other values in a later cell."
+            f"{notebook}: parameters cell, {node.target.id} is computed; an override would not reach what "
+            "depends on it. Write a literal here and derive other values in a later cell."
         ) from error
     meaning = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset or 0 :].strip().lstrip("# ")
     parameter = Parameter(node.target.id, ast.unparse(node.annotation), default, meaning)
@@ -162,14 +162,14 @@ def validate_overrides(
         overrides: What a profile or a command line wants to set.
 
     Returns:
-        One sentence for each fault; an empty list when all is well. Values of secret-like names are not repeated.
+        One sentence for each fault; an empty list when all is well. Values that look secret are not repeated.
     """
     errors = []
     for name, value in overrides.items():
         if is_secret(name, value):
             errors.append(
-                f"{stem}.{name} looks like a secret; parameters are stored in plain text in notebooks and records. "
-                "Set it as an environment variable instead."
+                f"{stem}.{name} looks like a secret; parameters are stored in plain text in notebooks and "
+                "records. Set it as an environment variable instead."
             )
         elif name not in parameters:
             errors.append(f"{stem} has no parameter {name}.{_suggestion(name, parameters)}")

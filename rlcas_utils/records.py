@@ -1,6 +1,6 @@
-"""Run records and the small things they rest on: atomic writes, content hashes, versions, git state, hardware.
+"""Run records and what they rest on: atomic writes, content hashes, versions, git state, hardware.
 
-A record is one JSON file per notebook run. Every number in the README, the tables and the figures comes from one.
+A record is one JSON file per notebook run. Every number in README, tables and figures comes from one.
 """
 
 from __future__ import annotations
@@ -159,10 +159,10 @@ def usable_cores() -> int:
 
 
 def peak_rss_gib() -> float | None:
-    """Return the largest resident memory of this process so far, in GiB; None where the system does not tell."""
+    """Return the largest resident memory of this process so far, in GiB; None on Windows."""
     try:
         import resource
-    except ModuleNotFoundError:  # Windows
+    except ModuleNotFoundError:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)

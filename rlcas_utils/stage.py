@@ -1,14 +1,12 @@
 """One notebook run as a stage: its folder, its hand-offs, its metrics, figures and record.
 
-`open_stage` empties the folder when anything that decides the result has changed, so whatever lies in it is valid and
-a killed run goes on where it was.
+`open_stage` empties the folder when anything that decides the result has changed, so whatever lies in it is
+valid and a killed run goes on where it was.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,15 +16,14 @@ from rlcas_utils import figures, records, stage_text
 from rlcas_utils.config import ConfigError, load_profile, notebook_path, project_root, seed_everything
 from rlcas_utils.fingerprint import stage_fingerprint
 from rlcas_utils.parameters import read_parameters, validate_overrides
+from rlcas_utils.stage_folder import StageFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STATE_FILE = ".stage.json"
-
 
 class MissingHandoff(FileNotFoundError):
-    """A file of an earlier stage that is not there; the text names the notebook and the command that makes it."""
+    """A file of an earlier stage that is not there; the text names the command that makes it."""
 
 
 class Stage:
@@ -39,6 +36,7 @@ class Stage:
         run_dir: The run folder, `runs/<profile>` unless told otherwise.
         folder: Where this stage writes, below the run folder.
         fingerprint: Hash over all that decides the result.
+        kept: True when the folder holds work of an equal run.
     """
 
     def __init__(self, notebook: str, parameters: dict[str, Any], run_dir: Path) -> None:
@@ -48,14 +46,16 @@ class Stage:
         self.profile: str = parameters["PROFILE"]
         self.seed: int = parameters["SEED"]
         self.run_dir = run_dir
-        self.folder = run_dir / notebook
         self.fingerprint = stage_fingerprint(notebook_path(notebook), parameters, run_dir)
-        self._started = time.monotonic()
+        self._folder = StageFolder(run_dir / notebook, self.fingerprint)
+        self.folder = self._folder.path
+        self.kept = self._folder.kept
+        if not self.kept:
+            self.record_path.unlink(missing_ok=True)
         self._inputs: dict[str, str] = {}
         self._outputs: dict[str, Path] = {}
         self._metrics: dict[str, dict[str, Any]] = {}
         self._figures: dict[str, str] = {}
-        self.kept, self._earlier_s = self._open_folder()
 
     @property
     def run_id(self) -> str:
@@ -83,8 +83,8 @@ class Stage:
             if stand_in is None or not stand_in.exists():
                 maker = name.split("/")[0]
                 raise MissingHandoff(
-                    f"{name} is not in the run folder and has no sample; {self.notebook} cannot start "
-                    f"without it. Run notebooks/{maker}.ipynb first: make course PROFILE={self.profile} ONLY={maker}"
+                    f"{name} is not in the run folder and has no sample; {self.notebook} needs it. Run "
+                    f"notebooks/{maker}.ipynb first: make course PROFILE={self.profile} ONLY={maker}"
                 )
             print(f"NOTE: {name} is not there, so the small sample data/samples/{sample} stands in for it.")
             print("      Numbers from here on are not those of a full chain.")
@@ -101,7 +101,7 @@ class Stage:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         self._outputs[name] = path
-        self._note_progress()
+        self._folder.note_progress()
         return path
 
     def cached(self, name: str, compute: Callable[[], Any]) -> Any:
@@ -115,8 +115,8 @@ class Stage:
         if path.is_file():
             return json.loads(path.read_text(encoding="utf-8"))
         records.write_json(path, compute())
-        self._note_progress()
-        # Read back, so that a fresh run sees exactly what a resumed one sees (tuples are lists, keys are text).
+        self._folder.note_progress()
+        # Read back, so that a fresh run sees what a resumed one sees: lists for tuples, text for keys.
         return json.loads(path.read_text(encoding="utf-8"))
 
     def metric(
@@ -184,7 +184,7 @@ class Stage:
             "versions": records.versions(),
             "git": records.git_state(project_root()),
             "hardware": records.hardware(),
-            "time_s": round(self._elapsed_s(), 1),
+            "time_s": round(self._folder.elapsed_s(), 1),
             "inputs": dict(sorted(self._inputs.items())),
             "outputs": {
                 f"{self.notebook}/{n}": records.sha256_tree(p) for n, p in sorted(self._outputs.items())
@@ -196,40 +196,16 @@ class Stage:
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         records.write_json(self.record_path, record)
-        self._note_progress()
+        self._folder.note_progress()
         print(stage_text.closing(record))
         return record
-
-    def _open_folder(self) -> tuple[bool, float]:
-        """Empty the folder unless it belongs to this fingerprint; return whether it was kept and its seconds so far."""
-        state = _read_state(self.folder / STATE_FILE)
-        if state.get("fingerprint") == self.fingerprint:
-            return True, float(state["elapsed_s"])
-        # State and record go first: a deletion cut short must not leave a folder that looks valid.
-        (self.folder / STATE_FILE).unlink(missing_ok=True)
-        self.record_path.unlink(missing_ok=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._write_state(0.0)
-        return False, 0.0
-
-    def _elapsed_s(self) -> float:
-        return self._earlier_s + time.monotonic() - self._started
-
-    def _note_progress(self) -> None:
-        self._write_state(self._elapsed_s())
-
-    def _write_state(self, elapsed_s: float) -> None:
-        records.write_json(
-            self.folder / STATE_FILE, {"fingerprint": self.fingerprint, "elapsed_s": round(elapsed_s, 3)}
-        )
 
 
 def open_stage(notebook: str, namespace: dict[str, Any]) -> Stage:
     """Start a notebook's run, right after its parameters cell.
 
-    When RUN_DIR is empty (somebody runs the notebook by hand) the profile's values are put into the namespace first;
-    the runner sets RUN_DIR and all values itself.
+    When RUN_DIR is empty (somebody runs the notebook by hand) the profile's values are put into the namespace
+    first; the runner sets RUN_DIR and all values itself.
 
     Args:
         notebook: Stem of the notebook, such as `02_sac_training`.
@@ -255,20 +231,10 @@ def open_stage(notebook: str, namespace: dict[str, Any]) -> Stage:
     seed_everything(values["SEED"])
     figures.use_style()
     stage = Stage(notebook, values, run_dir)
-    defaults = {
-        name: parameter.default for name, parameter in published.items() if name not in ("PROFILE", "RUN_DIR")
-    }
-    print(stage_text.opening(stage, defaults, {k: values[k] for k in defaults if values[k] != defaults[k]}))
+    print(stage_text.opening(stage, {name: parameter.default for name, parameter in published.items()}))
     return stage
 
 
 def _refuse(errors: list[str]) -> None:
     if errors:
         raise ConfigError(" ".join(errors))
-
-
-def _read_state(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}  # no valid state: the folder is emptied, which is the safe reading

@@ -10,13 +10,12 @@ from rlcas_utils import records
 SHOWN_VERSIONS = ("python", "torch", "transformers", "trl", "gymnasium")
 
 
-def opening(stage: Any, published: Mapping[str, Any], overridden: Mapping[str, Any]) -> str:
+def opening(stage: Any, published: Mapping[str, Any]) -> str:
     """Return the block that `open_stage` prints.
 
     Args:
         stage: The open stage.
-        published: Values of the parameters cell.
-        overridden: Values in use that differ from them.
+        published: Values of the parameters cell by name; what differs from them in the stage is listed.
     """
     versions = records.versions()
     machine = records.hardware()
@@ -27,9 +26,14 @@ def opening(stage: Any, published: Mapping[str, Any], overridden: Mapping[str, A
         f"machine   {machine['cores']} cores, {machine['memory_gib']} GiB, {gpus}",
         f"folder    {'kept from an earlier, equal run' if stage.kept else 'new'}",
     ]
+    overridden = {
+        name: value
+        for name, value in stage.parameters.items()
+        if name not in ("PROFILE", "RUN_DIR") and value != published[name]
+    }
     if not overridden:
         return "\n".join([*lines, "values    as published"])
-    lines.append(f"values    profile {stage.profile} changes {len(overridden)} of {len(published)}:")
+    lines.append(f"values    {len(overridden)} of {len(published)} differ from the published ones:")
     width = max(map(len, overridden))
     lines += [
         f"          {name:<{width}}  {published[name]!r} -> {value!r}" for name, value in overridden.items()

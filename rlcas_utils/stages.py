@@ -1,4 +1,4 @@
-"""The seven stages of the course: what each reads from earlier ones and hands on, relative to the run folder."""
+"""The seven stages of the course: what each reads from earlier ones and hands on, below the run folder."""
 
 from __future__ import annotations
 
