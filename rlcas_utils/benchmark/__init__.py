@@ -1,4 +1,8 @@
-"""The benchmark: episode rows in, metrics and tables out, the published figures beside them."""
+"""The benchmark: episode rows in, metrics and tables out, the published figures beside them.
+
+`rows` and `metrics` are light and used by every stage. `tables` and `views` need pandas and are imported by
+name where tables are made.
+"""
 
 from rlcas_utils.benchmark.metrics import (
     coverage,
@@ -11,6 +15,7 @@ from rlcas_utils.benchmark.metrics import (
     record_telecom,
     telecom_metrics,
 )
+from rlcas_utils.benchmark.published import expand_histogram, published, published_interval
 from rlcas_utils.benchmark.rows import (
     DESK_AGENTS,
     TELECOM_AGENTS,
@@ -29,8 +34,11 @@ __all__ = [
     "desk_difference",
     "desk_estimates",
     "desk_metrics",
+    "expand_histogram",
     "histogram",
     "pass_estimates",
+    "published",
+    "published_interval",
     "read_rows",
     "record_desk",
     "record_telecom",

@@ -104,8 +104,8 @@ def _check_row(row: Any, kind: str, where: str) -> None:
             raise RowError(f"{where}: field {field!r} is {seen}, expected {wanted}. {_remedy(kind)}")
     if kind == "desk" and row["parse_failures"] > row["steps"]:
         raise RowError(
-            f"{where}: field 'parse_failures' is {row['parse_failures']} in {row['steps']} steps; every unusable "
-            f"output counts a step. {_remedy(kind)}"
+            f"{where}: field 'parse_failures' is {row['parse_failures']} in {row['steps']} steps; every "
+            f"unusable output counts a step. {_remedy(kind)}"
         )
 
 
