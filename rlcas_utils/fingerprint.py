@@ -1,7 +1,7 @@
 """The fingerprint of a stage: one hash over everything that decides its result.
 
-Notebook code, parameter values, the package modules it imports (directly or through others), its data
-files and the files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only write
+Notebook code, parameter values, the package modules it imports (directly or through others), its data files and
+the files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only write
 records or find paths do not count either, so that a better error message there does not throw away an hour of
 training.
 """
@@ -22,19 +22,10 @@ from rlcas_utils.stages import stage_files
 
 PACKAGE = "rlcas_utils"
 PLUMBING_NAMES = (
-    "config",
-    "parameters",
-    "records",
-    "stages",
-    "fingerprint",
-    "stage",
-    "stage_folder",
-    "stage_text",
+    *("config", "parameters", "records", "stages", "fingerprint"),
+    *("stage", "stage_folder", "stage_text"),
 )
-PLUMBING = {
-    PACKAGE,
-    *(f"{PACKAGE}.{name}" for name in PLUMBING_NAMES),
-}
+PLUMBING = {PACKAGE, *(f"{PACKAGE}.{name}" for name in PLUMBING_NAMES)}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 NOT_COUNTED = {"PROFILE", "RUN_DIR"}
 

@@ -1,4 +1,4 @@
-"""The folder of a stage: emptied when its fingerprint changed, kept with its seconds so far when it did not."""
+"""The folder of a stage: emptied when its fingerprint changed, else kept with the seconds spent so far."""
 
 from __future__ import annotations
 
