@@ -42,10 +42,8 @@ def save_expert(path: Path, actor: Actor, facts: dict[str, Any]) -> None:
         actor: Trained policy.
         facts: JSON-able facts of its making (seed, episodes, validation return).
     """
-    tensors = actor.state_dict()
-    sizes = [actor.layers[0].in_features, *(layer.out_features for layer in actor.layers)]
-    header = {"format": FORMAT, "sizes": json.dumps(sizes), "facts": json.dumps(facts, sort_keys=True)}
-    write_safetensors(path, tensors, header)
+    header = {"format": FORMAT, "sizes": json.dumps(actor.sizes), "facts": json.dumps(facts, sort_keys=True)}
+    write_safetensors(path, actor.state_dict(), header)
 
 
 def load_expert(path: Path) -> tuple[SacAgent, dict[str, Any]]:

@@ -22,8 +22,8 @@ class Actor(nn.Module):
             hidden_sizes: Widths of the hidden layers, for example (256, 256).
         """
         super().__init__()
-        sizes = [observation_size, *hidden_sizes, num_actions]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
+        self.sizes = [observation_size, *hidden_sizes, num_actions]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(self.sizes))
 
     def forward(self, observation_BO: Tensor) -> Tensor:
         """Return log-probabilities, shape (B, A); log-softmax stays finite where log(softmax) would not."""
