@@ -1,4 +1,4 @@
-"""An expert episode as a chat: the language model sees what the desk says, and answers in its output contract.
+"""An expert episode as a chat: the model reads what the desk says and answers in its output contract.
 
 The expert is a network without words, so its reasons are written here, from facts the episode had shown by
 then and from nothing else: no category, no hidden truth, no later result.

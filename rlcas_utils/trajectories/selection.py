@@ -1,4 +1,4 @@
-"""Which expert episodes become teaching material: filter, deduplicate, balance, split, and a report of it all."""
+"""Which expert episodes become teaching material: filter, deduplicate, balance, split, with a report."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def balance(trajectories: Sequence[Trajectory], max_per_category: int) -> list[T
     """
     if max_per_category < 1:
         raise ValueError(
-            f"max_per_category is {max_per_category}; nothing would be kept. Set MAX_PER_CATEGORY to 1 or more."
+            f"max_per_category is {max_per_category}; nothing would be kept. Set it to 1 or more."
         )
     by_category: dict[str, dict[str, list[Trajectory]]] = defaultdict(lambda: defaultdict(list))
     for trajectory in trajectories:
@@ -151,7 +151,7 @@ def split_by_template(
     """
     if not 0.0 < validation_share < 1.0:
         raise ValueError(
-            f"validation_share is {validation_share}; one side would be empty. Set VALIDATION_SHARE, such as 0.15."
+            f"validation_share is {validation_share}; one side would be empty. Set it to, say, 0.15."
         )
     rng = np.random.default_rng(seed)
     held_out: set[str] = set()
