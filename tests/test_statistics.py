@@ -194,3 +194,11 @@ def test_metric_entry_has_the_record_keys():
     entry = st.mean_interval([1, 0, 1, 1]).metric("share", seeds=[0])
     assert set(entry) == {"value", "n", "seeds", "ci95", "unit"}
     assert entry["n"] == 4
+
+
+def test_resampled_means_of_three_tasks_equal_the_27_cases():
+    """Three tasks solved 1, 0.5 and 0 of the time: 27 equally likely samples, listed by brute force."""
+    exact = np.array([np.mean(draw) for draw in itertools.product([1, 0.5, 0], repeat=3)])
+    drawn = st.resampled_means(np.array([1, 0.5, 0]), seed=0, resamples=20000)
+    for mean in np.unique(exact):
+        assert np.isclose(drawn, mean).mean() == pytest.approx((exact == mean).mean(), abs=0.012)

@@ -11,14 +11,16 @@ from rlcas_utils.statistics.intervals import (
     cluster_mean_interval,
     mean_interval,
     ratio_interval,
+    resampled_means,
     wilson,
 )
 from rlcas_utils.statistics.pairs import PairedDifference, paired_difference
-from rlcas_utils.statistics.passrates import common_k, pass_at_k, pass_hat_k
+from rlcas_utils.statistics.passrates import check_counts, common_k, pass_at_k, pass_hat_k
 
 __all__ = [
     "Estimate",
     "PairedDifference",
+    "check_counts",
     "cluster_mean_interval",
     "common_k",
     "mean_interval",
@@ -26,5 +28,6 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "ratio_interval",
+    "resampled_means",
     "wilson",
 ]

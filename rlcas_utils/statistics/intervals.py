@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 Z95 = 1.959963984540054
-RESAMPLES = 4000
-BLOCK = 500
 
 
 @dataclass(frozen=True)
@@ -76,14 +74,26 @@ def _checked(values: Sequence[float] | np.ndarray, what: str) -> np.ndarray:
     return array
 
 
-def _resampled_ratio(top_N: np.ndarray, bottom_N: np.ndarray, seed: int) -> tuple[float, float]:
-    """Percentile bootstrap of sum(top) / sum(bottom); the N units are drawn with replacement."""
+def resampled_means(values_N: np.ndarray, seed: int, resamples: int = 4000) -> np.ndarray:
+    """Return the means of bootstrap samples: N units drawn from N with replacement, again and again.
+
+    Args:
+        values_N: one number per independent unit.
+        seed: of the draws.
+        resamples: how many samples are drawn.
+
+    Returns:
+        Their means, shape (resamples,).
+
+    Source: Efron (1979), Bootstrap methods: another look at the jackknife, section 2.
+    """
     rng = np.random.default_rng(seed)
-    ratios = []
-    for _ in range(RESAMPLES // BLOCK):
-        index = rng.integers(0, top_N.size, size=(BLOCK, top_N.size))
-        ratios.append(top_N[index].sum(1) / bottom_N[index].sum(1))
-    low, high = np.percentile(np.concatenate(ratios), [2.5, 97.5])
+    index_RN = rng.integers(0, len(values_N), size=(resamples, len(values_N)))
+    return np.asarray(values_N)[index_RN].mean(axis=1)
+
+
+def _percentiles(means_R: np.ndarray) -> tuple[float, float]:
+    low, high = np.percentile(means_R, [2.5, 97.5])
     return float(low), float(high)
 
 
@@ -116,7 +126,7 @@ def mean_interval(values: Sequence[float], seed: int = 0, *, proportion: bool | 
         return Estimate(mean, math.nan, math.nan, 1, "one value: no interval")
     if spread == 0:
         return Estimate(mean, mean, mean, n, "no spread seen")
-    low, high = _resampled_ratio(array, np.ones(n), seed)
+    low, high = _percentiles(resampled_means(array, seed))
     return Estimate(mean, low, high, n, "bootstrap")
 
 
@@ -156,5 +166,6 @@ def ratio_interval(events: Sequence[float], exposure: Sequence[float], seed: int
     if rate in (0.0, 1.0) or top_N.size == 1:
         bounds = wilson(rate * top_N.size, top_N.size)
         return Estimate(rate, bounds.low, bounds.high, top_N.size, "wilson")
-    low, high = _resampled_ratio(top_N, bottom_N, seed)
+    # The same seed draws the same units above and below the line.
+    low, high = _percentiles(resampled_means(top_N, seed) / resampled_means(bottom_N, seed))
     return Estimate(rate, low, high, top_N.size, "bootstrap")

@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from math import comb
 
 
-def _check(n: int, c: int, k: int) -> None:
+def check_counts(n: int, c: int, k: int) -> None:
+    """Refuse counts that no pass rate has an unbiased answer for.
+
+    Args:
+        n: trials run on the task.
+        c: trials that succeeded.
+        k: tries asked about.
+
+    Raises:
+        ValueError: if a count is no whole number, c > n, or k is not in 1 to n.
+    """
     for name, value in (("n", n), ("c", c), ("k", k)):
         if isinstance(value, bool) or value != int(value):
             raise ValueError(f"{name} = {value!r} is no count; give whole numbers of trials and successes.")
@@ -34,7 +44,7 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
     Source: Chen et al. (2021), Evaluating large language models trained on code, equation 1.
     """
-    _check(n, c, k)
+    check_counts(n, c, k)
     return 1.0 - comb(n - c, k) / comb(n, k)
 
 
@@ -51,7 +61,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
     Source: Yao et al. (2024), tau-bench, section 3, pass^k.
     """
-    _check(n, c, k)
+    check_counts(n, c, k)
     return comb(c, k) / comb(n, k)
 
 
