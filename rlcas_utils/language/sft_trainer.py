@@ -1,0 +1,50 @@
+"""TRL's SFT trainer with a clock: seconds per log row and lines of progress with the time that is left."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from trl import SFTTrainer
+
+MAX_LINES = 25  # progress lines per run
+
+
+class ReportingSFTTrainer(SFTTrainer):
+    """Adds ``elapsed_s`` to every log row and reports at a bounded rate."""
+
+    def __init__(self, *args: Any, progress: Callable[[str], None], **kwargs: Any) -> None:
+        """Take the same arguments as the parent and where to report to."""
+        super().__init__(*args, **kwargs)
+        self._progress = progress
+        self._mark = time.monotonic()
+        self._lines = 0
+
+    def train(self, *args: Any, **kwargs: Any) -> Any:
+        """Train, with the clock started anew."""
+        self._mark = time.monotonic()
+        return super().train(*args, **kwargs)
+
+    def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
+        """Log one row with the seconds since the row before."""
+        now = time.monotonic()
+        logs = {**logs, "elapsed_s": round(now - self._mark, 3)}
+        self._mark = now
+        super().log(logs, *args, **kwargs)
+        self._report(logs)
+
+    def _report(self, logs: dict[str, float]) -> None:
+        step, total = self.state.global_step, max(1, self.state.max_steps)
+        if "eval_loss" in logs:
+            self._progress(f"step {step}/{total}  validation loss {logs['eval_loss']:.3f}")
+            return
+        due = int(step / total * MAX_LINES)
+        if "loss" not in logs or due <= self._lines:
+            return
+        self._lines = due
+        rows = [row for row in self.state.log_history if "loss" in row]
+        seconds = sum(row["elapsed_s"] for row in rows)
+        rate = rows[-1].get("num_tokens", 0) / max(seconds, 1e-9)
+        left = seconds / step * (total - step)
+        self._progress(
+            f"step {step}/{total}  loss {logs['loss']:.3f}  {rate:.0f} tokens/s  {left:.0f} s left"
+        )
