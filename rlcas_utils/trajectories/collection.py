@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from rlcas_utils.desk import Episode, Ticket
+from rlcas_utils.desk.episode import Episode
+from rlcas_utils.desk.ticket import Ticket
 from rlcas_utils.trajectories.schema import Step, Trajectory
 
 

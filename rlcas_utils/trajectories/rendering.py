@@ -1,17 +1,20 @@
 """An expert episode as a chat: the model reads what the desk says and answers in its output contract.
 
-The expert is a network without words, so its reasons are written here, from facts the episode had shown by
+The expert is a network without words, so its reasons are written here, from what the episode had shown by
 then and from nothing else: no category, no hidden truth, no later result.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from typing import Any
 
-from rlcas_utils.desk import ACTIONS
+from rlcas_utils.desk.actions import ACTIONS
+from rlcas_utils.desk.identifiers import extract
+from rlcas_utils.desk.prompts import opening_messages, render_answer
+from rlcas_utils.desk.services import FACTS
+from rlcas_utils.desk.world import default_world
 from rlcas_utils.trajectories.schema import Step, Trajectory
 
 SCHEMA = "rlcas-chat/1"
@@ -20,34 +23,43 @@ MAX_FACTS = 3
 
 # What an action is for, in the words of somebody about to take it; one of each list is chosen by hash.
 PURPOSES: dict[str, tuple[str, ...]] = {
-    "invoke_order_service": ("look up the order", "check the order first", "the order record decides next"),
-    "invoke_refund_service": ("check the refund", "ask the refund service", "the refund record is needed"),
-    "invoke_customer_service": (
-        "open the customer record",
-        "check the account",
-        "the account data is needed",
-    ),
-    "invoke_auth_service": ("check the login", "verify the identity", "the sign-in record is needed"),
-    "invoke_logistics_service": ("track the parcel", "check the shipment", "the carrier data is needed"),
-    "invoke_inventory_service": ("check the stock", "look up the product", "the stock record is needed"),
-    "invoke_knowledge_base": ("search the articles", "look for known fixes", "an article may cover this"),
-    "resolve_query": ("this can be resolved", "nothing else is open, resolve it", "I can close this now"),
+    "invoke_order_service": ("look up the order", "check the order record", "ask the order service"),
+    "invoke_refund_service": ("check the refund", "ask the refund service", "see what the refund allows"),
+    "invoke_customer_service": ("open the account", "check the account data", "ask the customer service"),
+    "invoke_auth_service": ("verify the identity first", "check the sign-in", "ask the auth service"),
+    "invoke_logistics_service": ("track the parcel", "check where the parcel is", "ask logistics"),
+    "invoke_inventory_service": ("check the product's stock", "look up the product", "ask inventory"),
+    "invoke_knowledge_base": ("search the knowledge base", "look for an article", "check for a known fix"),
+    "resolve_query": ("this can be resolved", "nothing is left open, resolve it", "answer and close"),
     "request_customer_information": (
         "ask the customer for what is missing",
-        "this needs details from the customer",
-        "the customer must supply more",
+        "the customer has to supply more",
+        "request the missing details",
     ),
-    "route_to_billing_department": ("billing must decide", "hand it to billing", "this belongs to billing"),
+    "route_to_billing_department": ("billing must decide", "hand it to billing", "route it to billing"),
     "route_to_technical_support": (
         "technical support must look",
         "hand it to technical support",
-        "this belongs to technical support",
+        "route it to technical support",
     ),
-    "escalate_to_human_agent": ("a human must take over", "escalate to a human", "this needs a person"),
-    "consult_llm": ("ask for a hint", "a hint may help", "I am not sure, consult"),
+    "escalate_to_human_agent": ("a human must take over", "escalate to a human", "a person has to decide"),
+    "consult_llm": ("ask for a hint", "a hint may help", "consult the adviser"),
 }
-OPENINGS = ("The customer writes: {cue}", "They say: {cue}", "Query: {cue}")
-FOLLOW_UPS = ("{facts}; {purpose}.", "Found {facts}, so {purpose}.", "With {facts}: {purpose}.")
+OPENINGS = ("The message gives {facts}; {purpose}.", "With {facts}, {purpose}.", "I see {facts}: {purpose}.")
+FOLLOW_UPS = ("Result: {facts}; {purpose}.", "It says {facts}, so {purpose}.", "Given {facts}, {purpose}.")
+IDENTIFIER_WORDS = {
+    "order_id": "an order number",
+    "email": "an e-mail address",
+    "parcel_id": "a tracking number",
+    "invoice_id": "an invoice number",
+    "sku": "a product",
+    "fault": "a fault code",
+}
+# Values that need no attention; the others are named first when a service says more than fits.
+USUAL = frozenset(
+    {"active", "ok", "clear", "verified", "none", "current", "in_stock", "on_file", "one", "many"}
+)
+_FACT_NAMES = frozenset(fact.partition("=")[0] for fact in FACTS)
 
 
 def reason(trajectory: Trajectory, index: int) -> str:
@@ -63,40 +75,60 @@ def reason(trajectory: Trajectory, index: int) -> str:
     choice = _Choice(trajectory.ticket_id, trajectory.actions, index)
     purpose = choice.of(PURPOSES[ACTIONS[trajectory.steps[index].action]])
     if index == 0:
-        cue = " ".join(trajectory.query.split()[:8])
-        text = f"{choice.of(OPENINGS).format(cue=cue)}...; {purpose}."
+        text = choice.of(OPENINGS).format(facts=mentioned(trajectory.query), purpose=purpose)
     else:
-        facts = describe(trajectory.steps[index - 1], choice)
-        text = choice.of(FOLLOW_UPS).format(facts=facts, purpose=purpose)
-    words = text[0].upper() + text[1:]
-    return " ".join(words.split()[:MAX_REASON_WORDS])
+        text = choice.of(FOLLOW_UPS).format(facts=revealed(trajectory.steps[index - 1]), purpose=purpose)
+    return " ".join(text.split()[:MAX_REASON_WORDS])
 
 
-def describe(step: Step, choice: _Choice) -> str:
-    """Name the facts a step revealed, at most three."""
-    facts = [f"{key.replace('_', ' ')} {_plain(value)}" for key, value in step.result.items()]
-    return ", ".join(facts[:MAX_FACTS]) or "no new facts"
+def mentioned(query: str) -> str:
+    """Say which identifiers a message holds.
+
+    Args:
+        query: The customer's text.
+
+    Returns:
+        Such as "an order number and an e-mail address".
+    """
+    written = extract(query, default_world().models)
+    words = [text for name, text in IDENTIFIER_WORDS.items() if getattr(written, name)]
+    return " and ".join(words) or "no number or address"
 
 
-def to_chat(trajectory: Trajectory, system_prompt: str) -> dict[str, Any]:
+def revealed(step: Step) -> str:
+    """Name the facts a step revealed, the unusual ones first, at most three.
+
+    Args:
+        step: The step before the one to be explained.
+
+    Returns:
+        Such as "login locked, identity verified".
+    """
+    result, service = step.result, step.result.get("service", "")
+    if service == "adviser":
+        return f"the hint {_plain(result['hint'])}"
+    facts = {name: value for name, value in result.items() if f"{service}.{name}" in _FACT_NAMES}
+    if result.get("decision") == "over_limit":
+        return f"{result['amount']:.2f} EUR is over the limit of {result['limit']:.0f} EUR"
+    ordered = sorted(facts, key=lambda name: facts[name] in USUAL)
+    named = [f"{_plain(name)} {_plain(facts[name])}" for name in ordered[:MAX_FACTS]]
+    return ", ".join(named) or "nothing new"
+
+
+def to_chat(trajectory: Trajectory) -> dict[str, Any]:
     """Render an episode as a chat sample.
 
     Args:
         trajectory: The episode.
-        system_prompt: Text that explains the desk and the output contract.
 
     Returns:
         Messages (system, user, then assistant and user in turn, ending with the assistant) and facts about
         the sample.
     """
-    messages = [
-        {"role": "system", "content": system_prompt},
-        {"role": "user", "content": trajectory.query},
-    ]
+    messages = opening_messages(trajectory.query)
     for i, step in enumerate(trajectory.steps):
-        answer = {"reasoning": reason(trajectory, i), "action_id": step.action}
-        messages.append({"role": "assistant", "content": json.dumps(answer, ensure_ascii=False)})
-        messages.append({"role": "user", "content": step.text})
+        answer = render_answer(reason(trajectory, i), step.action)
+        messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": step.text}]
     return {
         "schema": SCHEMA,
         "messages": messages[:-1],  # nothing is said after the ending
@@ -120,6 +152,4 @@ class _Choice:
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     return str(value).replace("_", " ")

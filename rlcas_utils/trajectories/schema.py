@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from rlcas_utils.desk import ACTIONS, SIGNALS
+from rlcas_utils.desk.actions import ACTIONS
+from rlcas_utils.desk.rewards import SIGNAL_NAMES
 from rlcas_utils.records import write_atomic
 
 SCHEMA = "rlcas-trajectory/1"
-SIGNAL_NAMES = frozenset(signal.name for signal in SIGNALS)
 
 
 class TrajectoryError(ValueError):
@@ -179,7 +179,7 @@ _STEP_FIELDS: dict[str, Rule] = {
     "reward": _NUMBER,
     "signals": (
         f"an object with the {len(SIGNAL_NAMES)} signals of the desk as numbers",
-        lambda v: isinstance(v, dict) and v.keys() == SIGNAL_NAMES and all(map(_number, v.values())),
+        lambda v: isinstance(v, dict) and v.keys() == set(SIGNAL_NAMES) and all(map(_number, v.values())),
     ),
     "result": ("an object", lambda v: isinstance(v, dict)),
     "text": ("text", lambda v: isinstance(v, str)),
