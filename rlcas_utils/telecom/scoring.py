@@ -120,8 +120,8 @@ def raw_action_match(task: tau2.Task, messages: Sequence[tau2.Message]) -> float
 def score(session: Session) -> Score:
     """Score a finished episode with tau2's evaluator and ours.
 
-    tau2 gives 0 to every episode that neither side ended; its evaluator can also raise on replay, which scores 0
-    with the flag ``evaluation_error``.
+    tau2 gives 0 to every episode that neither side ended; its evaluator can also raise on replay, which
+    scores 0 with the flag ``evaluation_error``.
     """
     if not session.done:
         raise RuntimeError("the episode is not over, so it has no score. Step it to its end or abandon it.")

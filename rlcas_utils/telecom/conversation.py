@@ -1,0 +1,141 @@
+"""A telecom episode as seen by a language model: text in, text out.
+
+`TelecomConversation` is what the rollout engine drives. It reads one model turn, performs at most one
+call, and returns what the model sees next. What cannot be read is never executed and no other action is
+put in its place: the model gets the reason as text, and the reason is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlcas_utils.parsing import Invalid, ParsedCall, parse_tool_call
+from rlcas_utils.telecom import tau2
+from rlcas_utils.telecom.prompt import (
+    customer_tools,
+    render_observation,
+    required_arguments,
+    system_prompt,
+)
+from rlcas_utils.telecom.scoring import Score, score
+from rlcas_utils.telecom.session import DONE, END_CUSTOMER_ERROR, RESPOND, Observation, Session
+
+USER_TOOL = "user_tool_called_by_agent"
+UNKNOWN_TOOL = "unknown_tool"
+TOOL_ERROR = "tool_error"
+_OUTSIDE_TOOLS = {RESPOND, DONE}
+
+
+@dataclass
+class TelecomConversation:
+    """One episode between a language model and a customer.
+
+    Args:
+        task: The tau2 task.
+        customer: A fresh customer for this episode.
+        policy_arm: Which system prompt the model gets (`prompt.POLICY_ARMS`).
+        max_turns: Cap on model turns, unusable ones included.
+
+    Attributes:
+        messages: The opening chat: system prompt, if the arm has one, and the customer's first words.
+        tool_errors: How often each kind of mistake happened.
+        turns: ``(model text, what it saw next)`` in order.
+        first_transfer_turn: Turn (from 1) of the first transfer to a human, or None.
+    """
+
+    task: tau2.Task
+    customer: tau2.BaseUser
+    policy_arm: str = "compact"
+    max_turns: int = 100
+    tool_errors: Counter[str] = field(default_factory=Counter)
+    turns: list[tuple[str, str | None]] = field(default_factory=list)
+    first_transfer_turn: int | None = None
+    _score: Score | None = None
+
+    def __post_init__(self) -> None:
+        self.session = Session(self.task, self.customer, max_turns=self.max_turns)
+        system = system_prompt(self.policy_arm)
+        opening = [{"role": "system", "content": system}] if system else []
+        self.messages = [*opening, {"role": "user", "content": self._show(self.session.observation)}]
+
+    @property
+    def done(self) -> bool:
+        """True once the episode has ended."""
+        return self.session.done
+
+    def reply(self, text: str, *, truncated: bool = False) -> str | None:
+        """Perform one model turn.
+
+        Args:
+            text: The decoded turn, without special tokens.
+            truncated: True if the turn was cut by its token limit.
+
+        Returns:
+            What the model reads next, or None when the episode is over.
+        """
+        parsed = parse_tool_call(text, required_arguments(), truncated=truncated)
+        problem = self._problem(parsed)
+        if problem is not None:
+            kind, message = problem
+            self.tool_errors[kind] += 1
+            self.session.spend_turn()
+            answer = None if self.done else render_observation(message, is_tool_result=True)
+        else:
+            answer = self._perform(parsed.name, parsed.arguments)
+        self.turns.append((text, answer))
+        return answer
+
+    def abandon(self, reason: str) -> None:
+        """End the episode because the model has no room for another turn; it scores 0."""
+        self.session.abandon(reason)
+
+    @property
+    def score(self) -> Score:
+        """The score of the finished episode (computed once)."""
+        if self._score is None:
+            self._score = score(self.session)
+        return self._score
+
+    def _problem(self, parsed: ParsedCall | Invalid) -> tuple[str, str] | None:
+        """Why a turn cannot be performed: the kind that is counted and the text that the model gets."""
+        if isinstance(parsed, Invalid):
+            return parsed.reason, f"Error: {parsed.message} Nothing was done."
+        if any(isinstance(v, float) and not math.isfinite(v) for v in parsed.arguments.values()):
+            return "bad_arguments", "Error: a number is not finite. Nothing was done."
+        if parsed.name == RESPOND and not str(parsed.arguments["content"] or "").strip():
+            return "bad_arguments", "Error: respond has no content. Nothing was said."
+        return None
+
+    def _perform(self, name: str, arguments: dict[str, Any]) -> str | None:
+        """Execute a call. Tools the agent does not have go to tau2 as well, which answers with an error."""
+        if name == tau2.TRANSFER_TOOL and self.first_transfer_turn is None:
+            self.first_transfer_turn = self.session.turns + 1
+        try:
+            observation = self.session.step(name, arguments)
+        except Exception as error:
+            if not _is_customer_failure(error):
+                raise
+            self.session.abandon(END_CUSTOMER_ERROR)
+            return None
+        hint = ""
+        if name in customer_tools():
+            self.tool_errors[USER_TOOL] += 1
+            hint = " Only the customer can do this, on the phone. Ask with respond."
+        elif name not in required_arguments():
+            self.tool_errors[UNKNOWN_TOOL] += 1
+            hint = " There is no such tool."
+        elif observation.is_error and name not in _OUTSIDE_TOOLS:
+            self.tool_errors[TOOL_ERROR] += 1
+        return None if self.done else self._show(observation, hint)
+
+    @staticmethod
+    def _show(observation: Observation, hint: str = "") -> str:
+        return render_observation(observation.text + hint, is_tool_result=observation.is_tool_result)
+
+
+def _is_customer_failure(error: Exception) -> bool:
+    """True for failures of a customer behind an API, which must not count as the agent's."""
+    return type(error).__module__.split(".")[0] in {"litellm", "openai", "httpx"}
