@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-PROFILE_KEYS = {"name", "description", "offline", "threads", "notebooks"}
+PROFILE_KEYS = {"name", "description", "offline", "threads", "needs", "notebooks"}
 
 
 class ConfigError(ValueError):
@@ -29,6 +29,7 @@ class Profile:
         description: One sentence.
         offline: True when model hubs must not be asked.
         threads: Compute threads of each notebook, or None for the library's own choice.
+        needs: Smallest machine: `cores`, `memory_gib`, `disk_gib`, `gpu_gib`.
         notebooks: Overrides, by notebook stem and then by parameter name.
     """
 
@@ -36,6 +37,7 @@ class Profile:
     description: str
     offline: bool = False
     threads: int | None = None
+    needs: dict[str, float] = field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 

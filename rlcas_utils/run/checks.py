@@ -1,0 +1,69 @@
+"""Is a stage finished? Decided by its record, its fingerprint and the hash of everything it handed on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlcas_utils.config import ConfigError
+from rlcas_utils.fingerprint import stage_fingerprint, tree_hash
+from rlcas_utils.records import RecordError, read_record
+from rlcas_utils.run.executed import unexecuted_cells
+from rlcas_utils.run.plan import PlannedStage
+from rlcas_utils.stages import stage_files
+
+
+@dataclass(frozen=True)
+class StageFilesOnDisk:
+    """Where the runner finds what one stage leaves behind."""
+
+    record: Path
+    executed: Path
+    html: Path
+
+
+def files_of(stem: str, run_dir: Path) -> StageFilesOnDisk:
+    """Return the paths of a stage's record, executed notebook and HTML."""
+    return StageFilesOnDisk(
+        record=run_dir / "records" / f"{stem}.json",
+        executed=run_dir / "notebooks" / f"{stem}.ipynb",
+        html=run_dir / "html" / f"{stem}.html",
+    )
+
+
+def faults(stage: PlannedStage, run_dir: Path) -> list[str]:
+    """Return why a stage does not count as finished; an empty list when it does.
+
+    Args:
+        stage: The stage as it is planned now.
+        run_dir: The run folder.
+    """
+    files = files_of(stage.stem, run_dir)
+    try:
+        record = read_record(files.record)
+        left_out = unexecuted_cells(files.executed)
+    except RecordError as error:
+        return [str(error)]
+    except FileNotFoundError:
+        return ["the executed notebook is not there"]
+    except ConfigError as error:
+        return [f"the executed notebook is damaged: {error}"]
+    found = []
+    if left_out:
+        found.append(f"code cells {left_out} of the executed notebook never ran; the notebook left early")
+    if record["fingerprint"] != stage_fingerprint(stage.notebook, stage.values, run_dir):
+        found.append("its code, parameters, data or inputs are not those of the record")
+    for name in stage_files(stage.stem).writes:
+        if name not in record["outputs"]:
+            found.append(f"its record does not list {name}, which the course expects; stage.output makes it")
+    found += _changed(record["outputs"], run_dir, "")
+    found += _changed(record["figures"], run_dir / "figures", ".png")
+    return found
+
+
+def _changed(hashes: dict[str, str], folder: Path, ending: str) -> list[str]:
+    return [
+        f"{name}{ending} is missing or not what the record says"
+        for name, expected in hashes.items()
+        if tree_hash(folder / f"{name}{ending}") != expected
+    ]

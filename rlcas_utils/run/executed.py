@@ -1,0 +1,79 @@
+"""Executed notebooks: cleaned of secrets, paths and widgets, checked cell by cell, turned into HTML."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from rlcas_utils.config import ConfigError
+from rlcas_utils.parameters import cell_source, is_secret, read_notebook
+from rlcas_utils.records import write_atomic
+
+SHORTEST_SECRET = 8  # shorter values could be common words
+
+
+def redact(text: str) -> str:
+    """Replace the values of secret-like environment variables, such as an API key that an error quotes."""
+    for name, value in os.environ.items():
+        if is_secret(name) and len(value) >= SHORTEST_SECRET:
+            text = text.replace(value, f"<{name}>")
+    return text
+
+
+def clean(path: Path, source_name: str) -> None:
+    """Rewrite an executed notebook without secrets, folders of this machine and widget leftovers.
+
+    Args:
+        path: The executed notebook; nothing happens when it is not there or not complete JSON.
+        source_name: The notebook's path in the project, put in place of papermill's absolute ones.
+    """
+    try:
+        notebook = read_notebook(path)
+    except (FileNotFoundError, ConfigError):
+        return
+    # Saved widget data without a `state` key makes viewers refuse the whole file.
+    notebook["metadata"].pop("widgets", None)
+    notebook["metadata"].pop("papermill", None)
+    notebook["metadata"]["source"] = source_name
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+    write_atomic(path, redact(nbformat.writes(nbformat.from_dict(notebook))))
+
+
+def unexecuted_cells(path: Path) -> list[int]:
+    """Return the numbers, from 1, of code cells with code that never ran.
+
+    A notebook that left early (`sys.exit(0)`, a failed shell command) looks like a success otherwise.
+
+    Raises:
+        ConfigError: The file is damaged.
+        FileNotFoundError: It is not there.
+    """
+    cells = read_notebook(path)["cells"]
+    return [
+        number
+        for number, cell in enumerate(cells, start=1)
+        if cell["cell_type"] == "code" and cell_source(cell).strip() and cell.get("execution_count") is None
+    ]
+
+
+def write_html(path: Path, target: Path) -> None:
+    """Write an executed notebook as one HTML file with its pictures inside."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(template_name="lab", embed_images=True, require_js_url="")
+    body, _ = exporter.from_filename(str(path))
+    write_atomic(target, body)
+
+
+def source_cell_number(source: Path, text: str) -> int | None:
+    """Return the number, from 1, of the cell with this text in a source notebook.
+
+    Papermill inserts cells, so its own count does not fit the file that the reader has open.
+    """
+    cells: list[dict[str, Any]] = read_notebook(source)["cells"]
+    return next((n for n, cell in enumerate(cells, start=1) if cell_source(cell) == text), None)

@@ -1,0 +1,54 @@
+"""The kernel of a notebook: always this interpreter, with an environment that keeps runs quiet and equal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+
+from rlcas_utils.config import Profile
+
+QUIET = {
+    "TRL_EXPERIMENTAL_SILENCE": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "TOKENIZERS_PARALLELISM": "false",
+    # Progress bars of libraries leave broken widget data and thousands of lines in a saved notebook.
+    "TQDM_DISABLE": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+}
+
+
+def kernel_environment(profile: Profile) -> dict[str, str]:
+    """Return the environment variables that a profile's kernels get on top of the runner's own.
+
+    A number of threads that the user has set already is left alone.
+    """
+    environment = {**QUIET, "PYTHONHASHSEED": "0"}
+    if profile.offline:
+        environment |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    if profile.threads and "OMP_NUM_THREADS" not in os.environ:
+        environment["OMP_NUM_THREADS"] = str(profile.threads)
+    return environment
+
+
+def kernel_manager(profile: Profile) -> type[AsyncKernelManager]:
+    """Return a kernel manager class that starts this interpreter.
+
+    Jupyter would look for a kernel named `python3` and could find one of another Python on the machine.
+    """
+    spec = KernelSpec(
+        argv=[sys.executable, "-m", "ipykernel_launcher", "--log-level=ERROR", "-f", "{connection_file}"],
+        display_name="Python 3",
+        language="python",
+        env=kernel_environment(profile),
+    )
+
+    class InterpreterKernel(AsyncKernelManager):
+        @property
+        def kernel_spec(self) -> KernelSpec:
+            return spec
+
+    return InterpreterKernel
