@@ -13,25 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, set_seed
 
 PAD = "<|endoftext|>"
 TURN_END = "<|im_end|>"
-SPECIAL_TOKENS = (
-    PAD,
-    "<|im_start|>",
-    TURN_END,
-    "<think>",
-    "</think>",
-    "<tool_call>",
-    "</tool_call>",
-    "<tool_response>",
-    "</tool_response>",
-)
+CONTROL_TOKENS = (PAD, "<|im_start|>", TURN_END)
+# Like in Qwen3's vocabulary these are single tokens but ordinary text: decoding keeps them.
+TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
 # A piece is a clause with its closing punctuation, or a run of line breaks. BPE merges inside pieces only.
 _CLAUSES = r"[^\n.?!;|,]+[.?!;|,]* ?|[.?!;|,]+ ?|\n+"
-_SPECIAL = re.compile("|".join(re.escape(token) for token in SPECIAL_TOKENS))
+_UNBROKEN = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS + TAGS))
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
@@ -48,7 +40,7 @@ def train_tokenizer(
 
     Args:
         texts: ChatML episodes (demonstrations of the train split only).
-        vocab_size: Upper bound on the number of tokens; the 256 bytes and the special tokens are among them.
+        vocab_size: Upper bound on the number of tokens; the 256 bytes, control tokens and tags count.
         min_frequency: A merge seen less often is not learned, so that no token is too rare to be trained.
 
     Returns:
@@ -63,15 +55,16 @@ def train_tokenizer(
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
+        vocab_size=vocab_size - len(TAGS),
         min_frequency=min_frequency,
-        special_tokens=list(SPECIAL_TOKENS),
+        special_tokens=list(CONTROL_TOKENS),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    # Special tokens are cut out first: the trainer would learn merges across them that never apply later.
-    parts = (part for text in texts for part in _SPECIAL.split(text) if part)
+    # Control tokens and tags are cut out first: merges across them would be learned and never apply later.
+    parts = (part for text in texts for part in _UNBROKEN.split(text) if part)
     tokenizer.train_from_iterator(parts, trainer)
+    tokenizer.add_tokens([AddedToken(tag, normalized=False) for tag in TAGS])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token=TURN_END,

@@ -1,0 +1,206 @@
+"""One model turn at a time: what is executed, what is refused, what is counted; and the prompt."""
+
+import importlib.util
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from rlcas_utils.telecom import prompt, tau2
+from rlcas_utils.telecom.conversation import TelecomConversation
+from rlcas_utils.telecom.demonstrations import ContaminationError
+from rlcas_utils.telecom.evaluation import evaluate, play_agent, puppet_customer, scripted_customer
+
+TASK = next(t for t in tau2.tasks("test") if "airplane_mode_on" in t.id)
+
+
+def _conversation(**options):
+    return TelecomConversation(TASK, puppet_customer(TASK, 0), **options)
+
+
+def _state(conversation):
+    environment = conversation.session.environment
+    return environment.get_db_hash(), environment.get_user_db_hash()
+
+
+def _call(name, **arguments):
+    return prompt.render_call("", name, arguments)
+
+
+def test_a_tool_call_is_performed_and_its_result_marked():
+    conversation = _conversation()
+    answer = conversation.reply(_call("get_customer_by_phone", phone_number="555-123-2002"))
+    assert answer.startswith("<tool_response>{")
+    assert '"customer_id": "C1001"' in answer
+    assert not conversation.tool_errors
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I will look into it.", "no_call"),
+        ("", "empty"),
+        ("<think>hmm</think>", "no_call"),
+        ('<tool_call>{"name": "done", "arguments": </tool_call>', "bad_json"),
+        (_call("done") + _call("done"), "multiple_calls"),
+        (_call("suspend_line", line_id="L1002"), "missing_argument"),
+        (_call("respond", content="  "), "bad_arguments"),
+        ('<tool_call>{"name": "get_details_by_id", "arguments": [1]}</tool_call>', "bad_arguments"),
+        (
+            '<tool_call>{"name": "refuel_data", "arguments": '
+            '{"customer_id": "C1001", "line_id": "L1002", "gb_amount": NaN}}</tool_call>',
+            None,
+        ),
+    ],
+)
+def test_what_cannot_be_read_changes_nothing_and_is_counted(text, kind):
+    conversation = _conversation()
+    before, said = _state(conversation), len(conversation.session.messages)
+    answer = conversation.reply(text)
+    assert answer.startswith("<tool_response>Error:")
+    assert _state(conversation) == before
+    assert len(conversation.session.messages) == said
+    assert sum(conversation.tool_errors.values()) == conversation.session.turns == 1
+    assert kind is None or conversation.tool_errors == {kind: 1}
+
+
+def test_a_cut_turn_is_counted_as_such():
+    conversation = _conversation()
+    conversation.reply('<tool_call>{"name": "respond", "argu', truncated=True)
+    assert conversation.tool_errors == {"truncated": 1}
+
+
+def test_a_call_rehearsed_in_thought_is_not_executed():
+    conversation = _conversation()
+    rehearsed = _call("suspend_line", customer_id="C1001", line_id="L1001", reason="x")
+    conversation.reply(f"<think>maybe {rehearsed} no</think>" + _call("get_details_by_id", id="L1001"))
+    assert [c.name for m in conversation.session.messages for c in getattr(m, "tool_calls", None) or []] == [
+        "get_details_by_id"
+    ]
+
+
+def test_customer_tools_are_refused_and_counted_apart_from_unknown_ones():
+    conversation = _conversation()
+    before = _state(conversation)
+    answer = conversation.reply(_call("toggle_airplane_mode"))
+    assert "not found" in answer
+    assert "Ask with respond" in answer
+    answer = conversation.reply(_call("fix_everything"))
+    assert "no such tool" in answer
+    conversation.reply(_call("get_details_by_id", id="nobody"))
+    assert _state(conversation) == before
+    assert conversation.tool_errors == {
+        "user_tool_called_by_agent": 1,
+        "unknown_tool": 1,
+        "tool_error": 1,
+    }
+    conversation.reply(_call("respond", content="Please run toggle_airplane_mode with {}."))
+    assert _state(conversation)[1] != before[1]  # the same thing, asked of the customer
+
+
+def test_the_turn_cap_counts_unusable_turns_and_scores_nothing():
+    conversation = _conversation(max_turns=2)
+    assert conversation.reply("hm") is not None
+    assert conversation.reply("hm") is None
+    assert (conversation.score.end, conversation.score.reward) == ("max_turns", 0.0)
+
+
+def test_done_and_abandon_end_the_episode():
+    conversation = _conversation()
+    assert conversation.reply(_call("done")) is None
+    assert conversation.score.end == "agent_stop"
+    conversation = _conversation()
+    conversation.abandon("token_budget")
+    assert (conversation.score.end, conversation.score.reward) == ("token_budget", 0.0)
+
+
+def test_transfer_is_noted_with_its_turn():
+    conversation = _conversation()
+    conversation.reply(_call("get_details_by_id", id="L1002"))
+    conversation.reply(_call("transfer_to_human_agents", summary="x"))
+    assert conversation.first_transfer_turn == 2
+
+
+class _BrokenCustomer(type(puppet_customer(TASK, 0))):
+    def generate_next_message(self, message, state):
+        if state["greeted"]:
+            error = type("APIConnectionError", (Exception,), {"__module__": "litellm.exceptions"})
+            raise error("no key")
+        return super().generate_next_message(message, state)
+
+
+def test_a_failing_customer_is_not_the_agents_fault():
+    conversation = TelecomConversation(TASK, _BrokenCustomer(TASK.user_scenario))
+    assert conversation.reply(_call("respond", content="Hello")) is None
+    assert conversation.score.end == "customer_error"
+
+
+def test_rows_have_one_entry_per_attempt_and_refuse_training_tasks():
+    def play(conversations):
+        play_agent(lambda task, seed: lambda seen: ("", "done", {}), conversations, 0)
+
+    rows = evaluate("base", tau2.tasks("test")[:2], play, num_trials=3)
+    assert [(r["trial"], r["task_id"]) for r in rows][::2] == [(k, TEST_IDS[0]) for k in range(3)]
+    assert {r["end"] for r in rows} == {"agent_stop"}
+    assert all(json.dumps(r) and math.isfinite(r["partial"]) for r in rows)
+    with pytest.raises(ContaminationError, match="contaminated 74/114"):
+        evaluate("sft", tau2.tasks("base"), play, num_trials=1)
+
+
+TEST_IDS = tau2.split_ids("test")
+
+
+def test_equal_seeds_give_equal_conversations():
+    def transcript():
+        conversation = TelecomConversation(TASK, scripted_customer(TASK, 3))
+        for text in (
+            _call("respond", content="What is your phone number?"),
+            _call("respond", content="Please check the status bar."),
+        ):
+            conversation.reply(text)
+        return [m.content for m in conversation.session.messages]
+
+    assert transcript() == transcript()
+
+
+def test_the_prompt_lists_15_tools_and_names_30_apart():
+    tools = {tool["name"] for tool in prompt.agent_tools()}
+    assert len(tools) == 15
+    assert {"respond", "done", "transfer_to_human_agents"} <= tools
+    assert len(prompt.customer_tools()) == 30
+    assert not tools & set(prompt.customer_tools())
+    text = prompt.system_prompt("compact")
+    schemas = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
+    assert {schema["name"] for schema in schemas} == tools
+    assert prompt.required_arguments()["refuel_data"] == ("customer_id", "line_id", "gb_amount")
+    assert prompt.system_prompt("none") == ""
+    with pytest.raises(ValueError, match="'short' is unknown"):
+        prompt.system_prompt("short")
+
+
+def test_the_compact_arm_leaves_out_what_the_full_arm_adds():
+    compact, full = prompt.policy_text("compact").lower(), prompt.policy_text("full").lower()
+    for cause in ("vpn", "data saver", "network mode", "wi-fi calling", "permission"):
+        assert cause not in compact
+        assert cause in full
+    assert full.startswith(compact)
+
+
+def test_the_compact_policy_is_at_most_505_qwen_tokens():
+    spec = importlib.util.find_spec("dashscope")
+    if spec is None:
+        pytest.skip("dashscope ships the Qwen vocabulary: pip install --no-deps dashscope")
+    import base64
+
+    import tiktoken
+
+    path = Path(spec.origin).parent / "resources" / "qwen.tiktoken"
+    lines = (line.split() for line in path.read_bytes().splitlines() if line)
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    pattern = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+        r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    qwen = tiktoken.Encoding("qwen", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    assert len(qwen.encode(prompt.policy_text("compact"))) <= 505
