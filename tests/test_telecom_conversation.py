@@ -9,8 +9,9 @@ import pytest
 
 from rlcas_utils.telecom import prompt, tau2
 from rlcas_utils.telecom.conversation import TelecomConversation
+from rlcas_utils.telecom.customers import CustomerError, customer_factory, scripted_customer
 from rlcas_utils.telecom.demonstrations import ContaminationError
-from rlcas_utils.telecom.evaluation import evaluate, play_agent, puppet_customer, scripted_customer
+from rlcas_utils.telecom.evaluation import evaluate, play_agent, puppet_customer
 
 TASK = next(t for t in tau2.tasks("test") if "airplane_mode_on" in t.id)
 
@@ -104,6 +105,14 @@ def test_the_turn_cap_counts_unusable_turns_and_scores_nothing():
     assert conversation.reply("hm") is not None
     assert conversation.reply("hm") is None
     assert (conversation.score.end, conversation.score.reward) == ("max_turns", 0.0)
+
+
+def test_five_unusable_turns_in_a_row_end_the_episode():
+    conversation = _conversation()
+    for text in ("hm", "hm", _call("get_details_by_id", id="L1002"), "hm", "hm", "hm", "hm"):
+        assert conversation.reply(text) is not None
+    assert conversation.reply("hm") is None
+    assert (conversation.score.end, conversation.tool_errors["no_call"]) == ("unusable_output", 7)
 
 
 def test_done_and_abandon_end_the_episode():
@@ -204,3 +213,14 @@ def test_the_compact_policy_is_at_most_505_qwen_tokens():
     )
     qwen = tiktoken.Encoding("qwen", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     assert len(qwen.encode(prompt.policy_text("compact"))) <= 505
+
+
+def test_a_model_customer_needs_a_key_or_a_server(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(CustomerError, match="OPENAI_API_KEY"):
+        customer_factory("gpt-4.1-mini-2025-04-14")
+    assert customer_factory("scripted") is scripted_customer
+    customer = customer_factory("openai/anything", "http://127.0.0.1:1")(TASK, 0)
+    customer.llm_args["mock_response"] = "It does not work. ###STOP###"
+    conversation = TelecomConversation(TASK, customer)
+    assert conversation.session.end == "user_stop"

@@ -3,7 +3,8 @@
 import pytest
 
 from rlcas_utils.telecom import agents, tau2
-from rlcas_utils.telecom.evaluation import puppet_customer, scripted_customer
+from rlcas_utils.telecom.customers import scripted_customer
+from rlcas_utils.telecom.evaluation import puppet_customer
 from rlcas_utils.telecom.scoring import Call, Score, action_done, partial_score, score
 from rlcas_utils.telecom.session import DONE, RESPOND, Session
 

@@ -3,7 +3,8 @@
 import pytest
 
 from rlcas_utils.telecom import agents, tau2
-from rlcas_utils.telecom.evaluation import puppet_customer, scripted_customer
+from rlcas_utils.telecom.customers import scripted_customer
+from rlcas_utils.telecom.evaluation import puppet_customer
 from rlcas_utils.telecom.session import DONE, RESPOND, Session
 
 TRAIN = tau2.tasks("train")

@@ -8,7 +8,7 @@ import torch
 from rlcas_utils.rollouts import render_prompt, turn_suffix
 from rlcas_utils.telecom import agents, small_model, tau2
 from rlcas_utils.telecom import demonstrations as demos
-from rlcas_utils.telecom.evaluation import scripted_customer
+from rlcas_utils.telecom.customers import scripted_customer
 
 TRAIN = tau2.tasks("train")
 

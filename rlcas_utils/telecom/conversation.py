@@ -21,11 +21,19 @@ from rlcas_utils.telecom.prompt import (
     system_prompt,
 )
 from rlcas_utils.telecom.scoring import Score, score
-from rlcas_utils.telecom.session import DONE, END_CUSTOMER_ERROR, RESPOND, Observation, Session
+from rlcas_utils.telecom.session import (
+    DONE,
+    END_CUSTOMER_ERROR,
+    END_UNUSABLE,
+    RESPOND,
+    Observation,
+    Session,
+)
 
 USER_TOOL = "user_tool_called_by_agent"
 UNKNOWN_TOOL = "unknown_tool"
 TOOL_ERROR = "tool_error"
+MAX_UNUSABLE = 5  # unusable turns in a row; a model that babbles would otherwise babble to the turn cap
 _OUTSIDE_TOOLS = {RESPOND, DONE}
 
 
@@ -53,6 +61,7 @@ class TelecomConversation:
     tool_errors: Counter[str] = field(default_factory=Counter)
     turns: list[tuple[str, str | None]] = field(default_factory=list)
     first_transfer_turn: int | None = None
+    _unusable: int = 0
     _score: Score | None = None
 
     def __post_init__(self) -> None:
@@ -81,9 +90,13 @@ class TelecomConversation:
         if problem is not None:
             kind, message = problem
             self.tool_errors[kind] += 1
+            self._unusable += 1
             self.session.spend_turn()
+            if self._unusable >= MAX_UNUSABLE:
+                self.session.abandon(END_UNUSABLE)
             answer = None if self.done else render_observation(message, is_tool_result=True)
         else:
+            self._unusable = 0
             answer = self._perform(parsed.name, parsed.arguments)
         self.turns.append((text, answer))
         return answer

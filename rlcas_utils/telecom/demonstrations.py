@@ -10,6 +10,7 @@ from typing import Any
 
 from rlcas_utils.records import write_atomic
 from rlcas_utils.telecom import tau2
+from rlcas_utils.telecom.customers import CustomerFactory
 from rlcas_utils.telecom.prompt import render_call, render_observation, system_prompt
 from rlcas_utils.telecom.scoring import score
 from rlcas_utils.telecom.session import Session
@@ -39,7 +40,6 @@ class Demonstration:
 # An expert is a function from the observation to (thought, name, arguments), fresh for each episode.
 Expert = Callable[[str], tuple[str, str, dict[str, Any]]]
 ExpertFactory = Callable[[int], Expert]
-CustomerFactory = Callable[[tau2.Task, int], tau2.BaseUser]
 
 
 class ContaminationError(ValueError):

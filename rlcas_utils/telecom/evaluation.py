@@ -7,18 +7,12 @@ from typing import Any
 
 from rlcas_utils.telecom import agents, tau2
 from rlcas_utils.telecom.conversation import TelecomConversation
-from rlcas_utils.telecom.customer import ScriptedCustomer
+from rlcas_utils.telecom.customers import SCRIPTED, CustomerFactory, scripted_customer
 from rlcas_utils.telecom.demonstrations import ContaminationError
 from rlcas_utils.telecom.prompt import render_call
 
-CustomerFactory = Callable[[tau2.Task, int], tau2.BaseUser]
 # Plays conversations to their end: a batch of model rollouts, or `play_agent` for scripts.
 Play = Callable[[list[TelecomConversation]], Any]
-
-
-def scripted_customer(task: tau2.Task, seed: int) -> ScriptedCustomer:
-    """The deterministic customer; the seed varies wording and small talk."""
-    return ScriptedCustomer(task.user_scenario, seed=seed)
 
 
 def puppet_customer(task: tau2.Task, seed: int) -> agents.Puppet:
@@ -68,7 +62,7 @@ def evaluate(
     num_trials: int,
     seed: int = 0,
     make_customer: CustomerFactory = scripted_customer,
-    customer: str = "scripted",
+    customer: str = SCRIPTED,
     policy_arm: str = "none",
     max_turns: int = 100,
 ) -> list[dict[str, Any]]:

@@ -20,12 +20,13 @@ RESPOND = "respond"
 DONE = "done"
 _AGENT_STOP = "###STOP###"
 
-# tau2's own reasons, and the two that belong to us: the cap on agent turns and an abandoned rollout.
+# tau2's own reasons, and ours.
 END_AGENT = tau2.TerminationReason.AGENT_STOP.value
 END_CUSTOMER = tau2.TerminationReason.USER_STOP.value
 END_MAX_STEPS = tau2.TerminationReason.MAX_STEPS.value
 END_MAX_TURNS = "max_turns"
 END_CUSTOMER_ERROR = "customer_error"
+END_UNUSABLE = "unusable_output"
 SCORED_ENDS = (END_AGENT, END_CUSTOMER)
 
 
