@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import io
 import json
 import re
+import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,20 +81,25 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
     if len(cells) != 1:
         raise ConfigError(f"{path.name} has {len(cells)} cells tagged `parameters`, expected 1.")
     source = cell_source(cells[0])
-    lines = source.splitlines()
+    comments = _comments(source)
     found: dict[str, Parameter] = {}
     for node in ast.parse(source).body:
-        parameter = _parameter(node, lines, path.name)
+        parameter = _parameter(node, comments, path.name)
         if parameter.name in found:
             raise ConfigError(f"{path.name}: {parameter.name} is set twice in the parameters cell; keep one.")
         found[parameter.name] = parameter
     return found
 
 
-def _parameter(node: ast.stmt, lines: list[str], notebook: str) -> Parameter:
-    line = lines[node.lineno - 1]
+def _comments(source: str) -> dict[int, str]:
+    """Return comments by line number."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}
+
+
+def _parameter(node: ast.stmt, comments: dict[int, str], notebook: str) -> Parameter:
     if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name) or node.value is None:
-        raise ConfigError(f"{notebook}: parameters cell, `{line.strip()}`: write NAME: type = literal.")
+        raise ConfigError(f"{notebook}: parameters cell, `{ast.unparse(node)}`: write NAME: type = literal.")
     try:
         default = ast.literal_eval(node.value)
     except ValueError as error:
@@ -100,7 +107,8 @@ def _parameter(node: ast.stmt, lines: list[str], notebook: str) -> Parameter:
             f"{notebook}: parameters cell, {node.target.id} is computed; an override would not reach what "
             "depends on it. Write a literal here and derive other values in a later cell."
         ) from error
-    meaning = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset or 0 :].strip().lstrip("# ")
+    lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    meaning = next((comments[line] for line in lines if line in comments), "")
     parameter = Parameter(node.target.id, ast.unparse(node.annotation), default, meaning)
     if not parameter.accepts(default):
         raise ConfigError(

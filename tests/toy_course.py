@@ -1,4 +1,4 @@
-"""A course of tiny notebooks in a temporary folder, with a copy of the package's plumbing, to test the runner."""
+"""A course of tiny notebooks in a temporary folder, beside a copy of the plumbing, to test the runner."""
 
 from __future__ import annotations
 

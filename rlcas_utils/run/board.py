@@ -83,9 +83,9 @@ class Board:
         line.state, self._current = state, None
         self._say(f"{stem}: {state}" + (f", {duration(line.time_s)}" if line.time_s else ""))
 
-    def at_cell(self, number: int) -> None:
-        """Note which cell runs."""
-        if self._current:
+    def at_cell(self, number: int | None) -> None:
+        """Note which cell of the source notebook runs; None for a cell that papermill put in."""
+        if self._current and number is not None:
             self._current.cell = number
 
     def write(self, text: str) -> None:

@@ -20,14 +20,16 @@ class StageFilesOnDisk:
     record: Path
     executed: Path
     html: Path
+    log: Path
 
 
 def files_of(stem: str, run_dir: Path) -> StageFilesOnDisk:
-    """Return the paths of a stage's record, executed notebook and HTML."""
+    """Return the paths of a stage's record, executed notebook, HTML and log."""
     return StageFilesOnDisk(
         record=run_dir / "records" / f"{stem}.json",
         executed=run_dir / "notebooks" / f"{stem}.ipynb",
         html=run_dir / "html" / f"{stem}.html",
+        log=run_dir / "logs" / f"{stem}.log",
     )
 
 
@@ -39,18 +41,11 @@ def faults(stage: PlannedStage, run_dir: Path) -> list[str]:
         run_dir: The run folder.
     """
     files = files_of(stage.stem, run_dir)
+    found = _cell_faults(files.executed)
     try:
         record = read_record(files.record)
-        left_out = unexecuted_cells(files.executed)
     except RecordError as error:
-        return [str(error)]
-    except FileNotFoundError:
-        return ["the executed notebook is not there"]
-    except ConfigError as error:
-        return [f"the executed notebook is damaged: {error}"]
-    found = []
-    if left_out:
-        found.append(f"code cells {left_out} of the executed notebook never ran; the notebook left early")
+        return [*found, str(error)]
     if record["fingerprint"] != stage_fingerprint(stage.notebook, stage.values, run_dir):
         found.append("its code, parameters, data or inputs are not those of the record")
     for name in stage_files(stage.stem).writes:
@@ -59,6 +54,16 @@ def faults(stage: PlannedStage, run_dir: Path) -> list[str]:
     found += _changed(record["outputs"], run_dir, "")
     found += _changed(record["figures"], run_dir / "figures", ".png")
     return found
+
+
+def _cell_faults(executed: Path) -> list[str]:
+    try:
+        left_out = unexecuted_cells(executed)
+    except FileNotFoundError:
+        return ["the executed notebook is not there"]
+    except ConfigError as error:
+        return [f"the executed notebook is damaged: {error}"]
+    return [f"code cells {left_out} never ran: the notebook left early"] if left_out else []
 
 
 def _changed(hashes: dict[str, str], folder: Path, ending: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import nbformat
 
@@ -21,6 +20,13 @@ def redact(text: str) -> str:
         if is_secret(name) and len(value) >= SHORTEST_SECRET:
             text = text.replace(value, f"<{name}>")
     return text
+
+
+def redact_file(path: Path) -> None:
+    """Redact a text file in place."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if redact(text) != text:
+        write_atomic(path, redact(text))
 
 
 def clean(path: Path, source_name: str) -> None:
@@ -68,12 +74,3 @@ def write_html(path: Path, target: Path) -> None:
     exporter = HTMLExporter(template_name="lab", embed_images=True, require_js_url="")
     body, _ = exporter.from_filename(str(path))
     write_atomic(target, body)
-
-
-def source_cell_number(source: Path, text: str) -> int | None:
-    """Return the number, from 1, of the cell with this text in a source notebook.
-
-    Papermill inserts cells, so its own count does not fit the file that the reader has open.
-    """
-    cells: list[dict[str, Any]] = read_notebook(source)["cells"]
-    return next((n for n, cell in enumerate(cells, start=1) if cell_source(cell) == text), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, TextIO
 
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
@@ -34,10 +35,14 @@ def kernel_environment(profile: Profile) -> dict[str, str]:
     return environment
 
 
-def kernel_manager(profile: Profile) -> type[AsyncKernelManager]:
+def kernel_manager(profile: Profile, log: TextIO) -> type[AsyncKernelManager]:
     """Return a kernel manager class that starts this interpreter.
 
     Jupyter would look for a kernel named `python3` and could find one of another Python on the machine.
+
+    Args:
+        profile: Decides the environment.
+        log: Takes what the process writes past the notebook, such as messages of compiled libraries.
     """
     spec = KernelSpec(
         argv=[sys.executable, "-m", "ipykernel_launcher", "--log-level=ERROR", "-f", "{connection_file}"],
@@ -50,5 +55,8 @@ def kernel_manager(profile: Profile) -> type[AsyncKernelManager]:
         @property
         def kernel_spec(self) -> KernelSpec:
             return spec
+
+        async def start_kernel(self, **options: Any) -> None:
+            await self._async_start_kernel(stdout=log, stderr=log, **options)
 
     return InterpreterKernel

@@ -9,6 +9,7 @@ from typing import Any
 
 from rlcas_utils.config import ConfigError, Profile, project_root
 from rlcas_utils.parameters import Parameter, is_secret, parse_text, read_parameters, validate_overrides
+from rlcas_utils.stages import STAGES
 
 REQUIRED = ("PROFILE", "SEED", "RUN_DIR")
 
@@ -50,7 +51,7 @@ def make_plan(profile: Profile, run_dir: Path, settings: Sequence[str] = ()) -> 
     ]
     errors += [
         f"profile {profile.name} names {s}, which is no notebook."
-        for s in set(profile.notebooks) - set(notebooks)
+        for s in set(profile.notebooks) - set(notebooks) - set(STAGES)
     ]
     overrides = {stem: dict(profile.notebooks.get(stem, {})) for stem in notebooks}
     errors += _apply_settings(settings, parameters, overrides)
