@@ -13,6 +13,10 @@ from rlcas_utils.run.plan import PlannedStage
 from rlcas_utils.stages import stage_files
 
 
+class StageFailure(RuntimeError):
+    """A notebook that failed or left something out; the text fits on one screen."""
+
+
 @dataclass(frozen=True)
 class StageFilesOnDisk:
     """Where the runner finds what one stage leaves behind."""

@@ -12,9 +12,8 @@ from filelock import FileLock, Timeout
 from rlcas_utils.config import ConfigError, Profile, load_profile, profile_names, project_root
 from rlcas_utils.records import RecordError, read_record
 from rlcas_utils.run.board import Board
-from rlcas_utils.run.checks import faults, files_of
+from rlcas_utils.run.checks import StageFailure, faults, files_of
 from rlcas_utils.run.executed import write_html
-from rlcas_utils.run.execution import StageFailure, run_stage
 from rlcas_utils.run.plan import PlannedStage, make_plan, portable, select
 from rlcas_utils.run.preflight import facts, findings
 from rlcas_utils.stages import BENCHMARK
@@ -97,6 +96,8 @@ def _bring_to_end(stage: PlannedStage, profile: Profile, run_dir: Path, board: B
             write_html(files.executed, files.html)
         board.end(stage.stem, "finished before")
         return
+    from rlcas_utils.run.execution import run_stage  # papermill takes seconds to import
+
     try:
         run_stage(stage, profile, run_dir, board)
     except BaseException:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-
-import nbformat
 
 from rlcas_utils.config import ConfigError
 from rlcas_utils.parameters import cell_source, is_secret, read_notebook
@@ -47,7 +46,7 @@ def clean(path: Path, source_name: str) -> None:
     for cell in notebook["cells"]:
         for output in cell.get("outputs", []):
             output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
-    write_atomic(path, redact(nbformat.writes(nbformat.from_dict(notebook))))
+    write_atomic(path, redact(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"))
 
 
 def unexecuted_cells(path: Path) -> list[int]:

@@ -14,7 +14,7 @@ from papermill.exceptions import PapermillExecutionError
 from rlcas_utils.config import Profile, project_root
 from rlcas_utils.parameters import read_notebook
 from rlcas_utils.run.board import Board
-from rlcas_utils.run.checks import StageFilesOnDisk, faults, files_of
+from rlcas_utils.run.checks import StageFailure, StageFilesOnDisk, faults, files_of
 from rlcas_utils.run.executed import clean, redact, redact_file, write_html
 from rlcas_utils.run.kernel import kernel_manager
 from rlcas_utils.run.plan import PlannedStage, portable
@@ -24,10 +24,6 @@ SHOWN_TRACE_LINES = 10
 SHOWN_MESSAGE_LINES = 8
 SHOWN_WIDTH = 120
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class StageFailure(RuntimeError):
-    """A notebook that failed; the text fits on one screen."""
 
 
 def run_stage(stage: PlannedStage, profile: Profile, run_dir: Path, board: Board) -> None:
