@@ -1,0 +1,248 @@
+"""TRL's GRPO trainer with whole episodes as completions, played by the rollout engine in a live environment.
+
+Departures from TRL's defaults, each for a measured reason:
+
+1. Rollouts run with dropout off and keep the sampled token ids; nothing is tokenised again.
+2. The KL reference is the policy as it was handed over. TRL would load full weights again from the hub name.
+3. Adapter weights stay in float32. TRL casts them to bfloat16 over a 4-bit base, where small steps are lost.
+4. Episodes with advantage 0 skip their forward and backward pass when nothing else needs it.
+5. Micro-batches lose the padding that only longer episodes of other micro-batches need.
+"""
+
+import copy
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import PrinterCallback
+
+from rlcas_utils.grpo.advantages import dead_group_rate
+from rlcas_utils.grpo.batches import plan_batches
+from rlcas_utils.grpo.playing import Player
+from rlcas_utils.grpo.step_log import StepReport
+from rlcas_utils.rollouts import Conversation, Sampling
+
+os.environ.setdefault(
+    "TRL_EXPERIMENTAL_SILENCE", "1"
+)  # rollout_func is announced as experimental at each start
+
+from trl import GRPOConfig, GRPOTrainer
+from trl.models import unwrap_model_for_generation
+from trl.trainer.utils import add_fused_lm_head
+
+
+class EpisodicGRPOTrainer(GRPOTrainer):
+    """GRPO on episodes. Made by `make_grpo_trainer`."""
+
+    def __init__(self, model: Any, player: Player, num_rows: int, config: GRPOConfig, **kwargs: Any) -> None:
+        """Takes the policy, who plays its episodes, and TRL's own arguments."""
+        weights = {name: p.detach().clone() for name, p in model.named_parameters() if _is_adapter(name)}
+        beta, is_adapter = config.beta, hasattr(model, "peft_config")
+        config = copy.copy(config)
+        config.disable_dropout = True
+        reference = None
+        if beta and not is_adapter:
+            reference = copy.deepcopy(model)
+            config.beta = 0.0
+        super().__init__(
+            model=model,
+            args=config,
+            reward_funcs=env_return,
+            # A prompt is only the number of its row: messages are rendered by the rollout engine.
+            train_dataset=Dataset.from_dict({"prompt": [str(n) for n in range(num_rows)]}),
+            rollout_func=lambda prompts, trainer: trainer.play([int(prompt) for prompt in prompts]),
+            **kwargs,
+        )
+        for name, parameter in self.model.named_parameters():
+            if name in weights:
+                parameter.data = weights[name].to(parameter.device, torch.float32)
+        if reference is not None:
+            self._use_reference(reference, beta)
+        self.remove_callback(PrinterCallback)
+        self.player = player
+        self._report = StepReport(Path(config.output_dir))
+
+    def _use_reference(self, reference: Any, beta: float) -> None:
+        """Sets a frozen copy of the starting policy as KL reference."""
+        reference.requires_grad_(False)
+        add_fused_lm_head(reference, temperature=self.temperature)
+        self.ref_model = self.accelerator.prepare_model(reference, evaluation_mode=True)
+        self.beta = self.args.beta = beta
+
+    def play(self, rows: list[int]) -> dict[str, list]:
+        """Plays one episode per received row number and returns what TRL trains on.
+
+        Args:
+            rows: Row numbers, each repeated once per group member.
+        """
+        start = time.monotonic()
+        with unwrap_model_for_generation(
+            self.model_wrapped,
+            self.accelerator,
+            gather_deepspeed3_params=self.args.ds3_gather_for_generation,
+            gradient_checkpointing_kwargs=self.args.gradient_checkpointing_kwargs,
+        ) as model:
+            played = self.player.play(model, rows, self.num_generations)
+        seconds = time.monotonic() - start
+        for name, value in played.metrics.items():
+            self._log_metric(name, value)
+        sampled = sum(sum(rollout.env_mask) for rollout in played.rollouts)
+        self._log_metric("tokens_per_s", sampled / max(seconds, 1e-9))
+        self._report.add_rollout(seconds, played.rows)
+        return {
+            "prompt_ids": [rollout.prompt_ids for rollout in played.rollouts],
+            "completion_ids": [rollout.completion_ids for rollout in played.rollouts],
+            "logprobs": [rollout.logprobs for rollout in played.rollouts],
+            "env_mask": [rollout.env_mask for rollout in played.rollouts],
+            "env_return": played.rewards,
+        }
+
+    def _calculate_rewards(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """Logs the share of dead groups; TRL's own count leaves out groups where nothing could be scored."""
+        rewards = super()._calculate_rewards(*args, **kwargs)
+        reward_PG = rewards[:, 0].view(-1, self.num_generations)
+        self._metrics["train"]["dead_group_rate"].append(dead_group_rate(reward_PG))
+        return rewards
+
+    def _compute_loss(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Skips the passes of a micro-batch that moves nothing: all advantages 0, no KL, no entropy bonus."""
+        idle = not self.beta and not self._entropy_bonus_enabled and not inputs["advantages"].any()
+        if idle and model.training and self.accelerator.num_processes == 1:
+            return sum(p.sum() * 0.0 for p in model.parameters() if p.requires_grad)
+        return super()._compute_loss(model, inputs)
+
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        logits_to_keep: int,
+        batch_size: int | None = None,
+        **kwargs: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
+        """Scores each micro-batch at its own width, and puts zeros back where the padding was."""
+        pieces = []
+        for start in range(0, len(input_ids), batch_size or len(input_ids)):
+            rows = slice(start, start + (batch_size or len(input_ids)))
+            used = attention_mask[rows].any(dim=0).nonzero().flatten()
+            first, cut = int(used[0]), attention_mask.shape[1] - 1 - int(used[-1])
+            end = attention_mask.shape[1] - cut
+            logps, entropies, aux = super()._get_per_token_logps_and_entropies(
+                model,
+                input_ids[rows, first:end],
+                attention_mask[rows, first:end],
+                logits_to_keep - cut,
+                **kwargs,
+            )
+            pad = torch.nn.functional.pad
+            pieces.append(
+                (pad(logps, (0, cut)), None if entropies is None else pad(entropies, (0, cut)), aux)
+            )
+        logps, entropies, aux = zip(*pieces, strict=True)
+        return (
+            torch.cat(logps),
+            None if entropies[0] is None else torch.cat(entropies),
+            None if aux[0] is None else torch.stack(aux).mean(),
+        )
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> Any:
+        """Trains; the step log keeps only what the checkpoint knows."""
+        done = int(str(resume_from_checkpoint).rsplit("-", 1)[-1]) if resume_from_checkpoint else 0
+        self._report.start(done, write=self.accelerator.is_main_process)
+        return super().train(resume_from_checkpoint=resume_from_checkpoint, **kwargs)
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Logs as TRL does, and writes the row of a training step to the step log."""
+        is_step = "loss" in logs
+        super().log(logs, start_time)
+        if is_step and self.accelerator.is_main_process:
+            self._report.finish(self.state.global_step, self.state.max_steps, logs)
+
+    def save_policy(self, folder: Path) -> None:
+        """Saves the policy alone: of an adapter without its frozen reference copy.
+
+        Args:
+            folder: Target folder.
+        """
+        model = self.accelerator.unwrap_model(self.model)
+        only = {"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}
+        model.save_pretrained(str(folder), **only)
+
+
+def make_grpo_trainer(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[dict[str, Any]],
+    make_conversation: Callable[[dict[str, Any]], Conversation],
+    reward: Callable[[Conversation], float | None],
+    config: GRPOConfig,
+    sampling: Sampling,
+    metrics: Callable[[list[Conversation]], dict[str, float]] | None = None,
+    redraws: int = 0,
+    callbacks: Sequence[Any] = (),
+) -> EpisodicGRPOTrainer:
+    """Makes a trainer whose completions are whole episodes.
+
+    Args:
+        model: Policy: a PEFT model with its adapter trainable (from SFT), or a plain model to train in full.
+            With `config.beta` above 0 the KL reference is this policy as it is now.
+        tokenizer: Its ChatML tokenizer.
+        rows: One per prompt. All members of a group get the same row, so a seed in it is shared by the group.
+        make_conversation: Opens the environment for a row.
+        reward: Return of a finished conversation. None: could not be scored; it then moves nothing.
+        config: TRL's settings. `max_completion_length` must be the sampling's `max_episode_tokens`.
+        sampling: Temperature and limits; its seed is ignored, the trainer's generator decides.
+        metrics: Extra numbers over the conversations of a step, logged each step.
+        redraws: How often a dead group may be replaced by a group of another row before it is accepted.
+        callbacks: Of transformers.
+
+    Raises:
+        ValueError: Settings that do not fit together.
+    """
+    _check_settings(config, sampling)
+    player = Player(
+        tokenizer, rows, make_conversation, reward, replace(sampling, seed=None), metrics, redraws
+    )
+    return EpisodicGRPOTrainer(
+        model, player, len(rows), config, processing_class=tokenizer, callbacks=list(callbacks)
+    )
+
+
+def env_return(completions: list[str], env_return: list[float | None], **_: Any) -> list[float | None]:
+    """Hands the episodes' returns to TRL; its name is the reward's name in the log."""
+    return env_return
+
+
+def _check_settings(config: GRPOConfig, sampling: Sampling) -> None:
+    plan_batches(
+        config.per_device_train_batch_size,
+        config.steps_per_generation,
+        config.num_generations,
+        num_processes=config.world_size,
+    )
+    pairs = {
+        "temperature": (config.temperature, sampling.temperature),
+        "top_p": (config.top_p, sampling.top_p),
+        "max_completion_length": (config.max_completion_length, sampling.max_episode_tokens),
+    }
+    for name, (trainer, sampler) in pairs.items():
+        if trainer != sampler:
+            raise ValueError(
+                f"GRPOConfig.{name} is {trainer} and the sampling's is {sampler}; the trainer would score "
+                "another distribution than the one sampled from. Give both the same value."
+            )
+    if sampling.temperature == 0:
+        raise ValueError("temperature is 0; a group would be copies of one episode. Use about 1.")
+    if config.use_vllm:
+        raise ValueError(
+            "use_vllm is set, but episodes are sampled from the training model itself. Leave use_vllm off."
+        )
+
+
+def _is_adapter(name: str) -> bool:
+    return ".lora_" in name and ".default." in name
