@@ -138,19 +138,9 @@ class Episode:
                 "would count after the end. Start a new Episode or call reset()."
             )
 
-    def _answer(self, service: str) -> tuple[services.Answer, tuple[Any, ...]]:
-        """The service's answer, remembered by everything it depends on (the world never changes)."""
-        facts = self.facts
-        state = ("order.status" in facts, facts.get("auth.identity"))
-        key = (service, self.query if service == "knowledge" else "", self.known, *state)
-        answer = self.world.answers.get(key)
-        if answer is None:
-            answer = services.call(self.world, service, self.query, self.known, facts)
-            self.world.answers[key] = answer
-        return answer, key
-
     def _call(self, service: str) -> tuple[dict[str, float], dict[str, Any], str]:
-        answer, key = self._answer(service)
+        key = services.answer_key(service, self.query, self.known, self.facts)
+        answer = services.call(self.world, service, self.query, self.known, self.facts)
         counts = {"step_cost": 1.0}
         self.hint = None
         if (service in self.called and service not in self.failed) or key in self._asked:

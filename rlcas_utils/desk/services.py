@@ -85,7 +85,7 @@ def call(world: World, service: str, query: str, known: Identifiers, facts: dict
     """Ask one service.
 
     Args:
-        world: The database.
+        world: The database. It never changes, so answers are remembered in `world.answers`.
         service: Short name, one of `actions.SERVICES`.
         query: The customer's message, searched by the knowledge base.
         known: Identifiers known so far.
@@ -94,7 +94,18 @@ def call(world: World, service: str, query: str, known: Identifiers, facts: dict
     Returns:
         The answer; a failure is an answer with `ok` False and the fact `<service>.error`.
     """
-    return _CALLS[service](world, query, known, facts)
+    key = answer_key(service, query, known, facts)
+    answer = world.answers.get(key)
+    if answer is None:
+        answer = world.answers[key] = _CALLS[service](world, query, known, facts)
+    return answer
+
+
+def answer_key(service: str, query: str, known: Identifiers, facts: dict[str, str]) -> tuple[Any, ...]:
+    """Everything an answer depends on; a second call with an equal key can only repeat the first."""
+    if service == "knowledge":
+        return (service, query, known.fault, known.sku)
+    return (service, known, "order.status" in facts, facts.get("auth.identity"))
 
 
 def _failure(service: str, reason: str, text: str) -> Answer:

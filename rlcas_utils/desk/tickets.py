@@ -21,8 +21,8 @@ from rlcas_utils.desk.ticket import Ticket, make_ticket
 from rlcas_utils.desk.world import BLOCKS, World, default_world
 
 SPLITS: tuple[str, ...] = ("train", "validation", "benchmark")
-PER_TEMPLATE: dict[str, int] = {"train": 12, "validation": 3}
-_TRIES: int = 8
+PER_TEMPLATE: dict[str, int] = {"train": 8, "validation": 3}
+_TRIES: int = 6
 
 
 @lru_cache(maxsize=len(SPLITS))
@@ -108,9 +108,13 @@ class _Generator:
             ticket = make_ticket(
                 self.world, f"{self.split}-{number:04d}", intent, query, template_id, attached
             )
-            if best is None or self.used[ticket.scenario] < self.used[best.scenario]:
+            if best is None or self._crowding(ticket) < self._crowding(best):
                 best = ticket
         return best
+
+    def _crowding(self, ticket: Ticket) -> float:
+        """How often the scenario was used, per service it needs: longer episodes come up more often."""
+        return self.used[ticket.scenario] / (len(ticket.optimal_actions) - 1)
 
     def _fill(self, message: str, intent: str) -> tuple[str, dict[str, str]]:
         rng, row = self.rng, self.rng.choice(self.records)
