@@ -58,11 +58,11 @@ STAGES: dict[str, StageFiles] = {
     GRPO: StageFiles(
         reads=_in(SFT, "adapter"), writes=_in(GRPO, "adapter", "desk_grpo.jsonl"), data=("data/desk",)
     ),
-    TELECOM: StageFiles(writes=(*_TELECOM_ROWS, *_in(TELECOM, "model"))),
+    TELECOM: StageFiles(writes=(*_TELECOM_ROWS, *_in(TELECOM, "model")), data=("data/telecom",)),
     BENCHMARK: StageFiles(
         reads=(*_DESK_ROWS, *_TELECOM_ROWS),
         writes=_in(BENCHMARK, "desk_table.json", "desk_table.md", "telecom_table.json", "telecom_table.md"),
-        data=("data/desk",),
+        data=("data/desk", "data/published.json"),
     ),
 }
 

@@ -157,3 +157,10 @@ def train_on_episodes(
         "tokens_per_s": mean_tokens * episodes_per_step * (num_steps - first) / seconds,
         "time_s": seconds,
     }
+
+
+def has_fast_bf16() -> bool:
+    """True where bfloat16 autocast pays: a GPU from Ampere on, or a processor with AVX512-BF16 or AMX."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_capability() >= (8, 0)
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
