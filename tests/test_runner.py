@@ -167,6 +167,11 @@ def test_runs_dir_force_and_unknown_notebooks(project, tmp_path):
         done = run(project, "--only", "01", "--runs-dir", str(elsewhere), *arguments)
         assert f"01_first: {state}" in done.stdout
     assert (elsewhere / "cpu" / "records" / "01_first.json").is_file()
+    failed = run(project, "--only", "02", "--runs-dir", "a b", "--set", "SEED=4", "--force")
+    assert (
+        "go on with: python -m rlcas_utils.run --profile cpu --only 02 --set SEED=4 --runs-dir 'a b'"
+        in failed.stdout
+    )
     assert "'09' is not a notebook; choose from 01_first, 02_second" in run(project, "--only", "09").stdout
 
 

@@ -149,6 +149,12 @@ def test_what_the_fingerprint_sees(project, monkeypatch):
     assert len(seen) == 8
 
 
+def test_declared_data_is_in_the_project():
+    for files in stages.STAGES.values():
+        for name in files.data:
+            assert (config.project_root() / name).exists(), name
+
+
 def test_declared_reads_are_written_by_an_earlier_stage():
     written = set()
     for files in stages.STAGES.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,15 +65,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run_dir.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(run_dir / ".lock", timeout=0):
-            return _run(stages, profile, run_dir, options.force)
+            return _run(stages, profile, run_dir, options)
     except Timeout:
         print(f"Another run is using {portable(run_dir)}. Wait for it, or choose another --runs-dir.")
         return REFUSED
 
 
-def _run(stages: list[PlannedStage], profile: Profile, run_dir: Path, force: bool) -> int:
-    resume = f"make course PROFILE={profile.name}"
-    if force:
+def _run(stages: list[PlannedStage], profile: Profile, run_dir: Path, options: argparse.Namespace) -> int:
+    resume = _resume_command(options)
+    if options.force:
         for stage in stages:
             _forget(stage.stem, run_dir)
     try:
@@ -104,6 +105,21 @@ def _bring_to_end(stage: PlannedStage, profile: Profile, run_dir: Path, board: B
         board.end(stage.stem, "failed")
         raise
     board.end(stage.stem, "done")
+
+
+def _resume_command(options: argparse.Namespace) -> str:
+    """Return the command that goes on with the same run, without --force, which would begin it anew."""
+    if not options.settings and not options.runs_dir:
+        chosen = [
+            f" {key}={value}" for key, value in (("ONLY", options.only), ("FROM", options.first)) if value
+        ]
+        return f"make course PROFILE={options.profile}{''.join(chosen)}"
+    words = ["python", "-m", "rlcas_utils.run", "--profile", options.profile]
+    words += ["--only", options.only] if options.only else []
+    words += ["--from", options.first] if options.first else []
+    words += [word for setting in options.settings for word in ("--set", setting)]
+    words += ["--runs-dir", str(options.runs_dir)] if options.runs_dir else []
+    return shlex.join(words)
 
 
 def _forget(stem: str, run_dir: Path) -> None:
