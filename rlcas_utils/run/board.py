@@ -98,16 +98,24 @@ class Board:
         """Do nothing; papermill asks files for it."""
 
     def remaining(self) -> str:
-        """Return the time that is left by the reference run, or "unknown time"."""
+        """Return the time that is left, or "unknown time" without a reference run of each notebook.
+
+        The reference is scaled by how this machine did on the notebooks it has finished.
+        """
         left = 0.0
+        scale = self._pace()
         for line in self.lines.values():
             if line.state not in ("waiting", "running"):
                 continue
             if line.reference_s is None:
                 return "unknown time"
             spent = time.monotonic() - self._started if line.state == "running" else 0.0
-            left += max(line.reference_s - spent, 0.0)
+            left += max(scale * line.reference_s - spent, 0.0)
         return f"about {duration(left)}"
+
+    def _pace(self) -> float:
+        done = [line for line in self.lines.values() if line.state == "done" and line.reference_s]
+        return sum(line.time_s for line in done) / sum(line.reference_s for line in done) if done else 1.0
 
     def _say(self, text: str) -> None:
         if not self._console.is_terminal:
@@ -121,9 +129,8 @@ class Board:
                 self._say(f"{line.stem}: {spent}, cell {line.cell}/{line.cells}. {line.last_output}")
 
     def _table(self) -> Table:
-        table = Table(
-            box=None, padding=(0, 2, 0, 0), caption=f"{self.remaining()} left", caption_justify="left"
-        )
+        left = f"{self.remaining()} left" if self._current else None
+        table = Table(box=None, padding=(0, 2, 0, 0), caption=left, caption_justify="left")
         for heading in ("notebook", "state", "time", "reference", "now"):
             table.add_column(heading, no_wrap=True, overflow="ellipsis")
         for line in self.lines.values():
