@@ -10,7 +10,7 @@ import torch
 from rlcas_utils.sac.buffer import ReplayBuffer
 from rlcas_utils.sac.checkpoint import read_safetensors
 from rlcas_utils.sac.config import SacConfig
-from rlcas_utils.sac.learner import SacLearner, mask_columns
+from rlcas_utils.sac.learner import SacLearner
 from rlcas_utils.sac.networks import Actor, TwinCritic, track
 from rlcas_utils.sac.probe import StepCounter, TwoStepProbe
 from rlcas_utils.sac.trainer import greedy_return, train
@@ -127,15 +127,6 @@ def test_target_moves_by_tau():
                 tensor.fill_(value)
     track(slow, fast, 0.25)
     assert all(torch.allclose(tensor, torch.tensor(0.25)) for tensor in slow.parameters())
-
-
-def test_masking_touches_only_its_columns_and_agrees_before_and_after_the_step():
-    buffer = ReplayBuffer(1, 4)
-    buffer.add(np.ones(4, np.float32), 0, 0.0, np.ones(4, np.float32), False)
-    batch = mask_columns(buffer.sample(500, np.random.default_rng(0)), (1, 3), 0.3, np.random.default_rng(1))
-    assert torch.equal(batch.observation_BO, batch.next_observation_BO)
-    assert (batch.observation_BO[:, [0, 3]] == 1).all()
-    assert batch.observation_BO[:, 1:3].mean().item() == pytest.approx(0.7, abs=0.05)
 
 
 @pytest.mark.parametrize("change", [{"gamma": 0.0}, {"batch_size": 0}, {"initial_alpha": 99.0}, {"tau": 1.5}])

@@ -160,7 +160,7 @@ def test_split_shares_no_template_and_covers_every_category():
     assert len(validation) == 4
     assert {t.template_id for t in train}.isdisjoint(t.template_id for t in validation)
     assert {t.category for t in validation} == {"order", "auth"}
-    with pytest.raises(ValueError, match="has 1 template"):
+    with pytest.raises(ValueError, match="no category with two templates"):
         split_by_template([make()], 0.25, seed=0)
 
 

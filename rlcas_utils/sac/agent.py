@@ -6,51 +6,70 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rlcas_utils.desk import features
 from rlcas_utils.desk.episode import Episode
 from rlcas_utils.sac.checkpoint import read_safetensors, write_safetensors
+from rlcas_utils.sac.compression import TextCompression
 from rlcas_utils.sac.networks import Actor
 
 FORMAT = "rlcas-sac-expert/1"
 
 
 class SacAgent:
-    """Acts by argmax on the desk's vector observation."""
+    """Acts on the desk's vector observation: by argmax, or by sampling when given a seed."""
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, compression: TextCompression, seed: int | None = None) -> None:
         """Keep the policy.
 
         Args:
             actor: Trained policy.
+            compression: What the policy was trained behind.
+            seed: Seed of sampled actions; None acts by argmax.
         """
-        self.actor = actor
+        self.actor, self.compression = actor, compression
+        self.rng = None if seed is None else np.random.default_rng([seed, 2])
 
     @torch.no_grad()
+    def log_policy(self, episode: Episode) -> NDArray[np.float32]:
+        """Log-probabilities of all actions for what the episode shows so far, shape (A,)."""
+        observation = self.compression(features.observation(episode))
+        return self.actor(torch.from_numpy(observation).unsqueeze(0))[0].numpy()
+
     def act(self, episode: Episode) -> int:
-        """Return the most probable action for what the episode shows so far."""
-        observation_1O = torch.from_numpy(features.observation(episode)).unsqueeze(0)
-        return int(self.actor(observation_1O).argmax())
+        """Return an action id."""
+        log_pi_A = self.log_policy(episode)
+        if self.rng is not None:
+            log_pi_A = log_pi_A + self.rng.gumbel(size=log_pi_A.shape)
+        return int(np.argmax(log_pi_A))
 
 
-def save_expert(path: Path, actor: Actor, facts: dict[str, Any]) -> None:
+def save_expert(path: Path, agent: SacAgent, facts: dict[str, Any]) -> None:
     """Write a policy as safetensors, its sizes and origin in the header.
 
     Args:
         path: File to write.
-        actor: Trained policy.
-        facts: JSON-able facts of its making (seed, episodes, validation return).
+        agent: Trained agent.
+        facts: JSON-able facts of its making, such as seed and episodes.
     """
-    header = {"format": FORMAT, "sizes": json.dumps(actor.sizes), "facts": json.dumps(facts, sort_keys=True)}
-    write_safetensors(path, actor.state_dict(), header)
+    tensors = {f"actor.{name}": tensor for name, tensor in agent.actor.state_dict().items()}
+    tensors["text.mean"] = torch.from_numpy(agent.compression.mean_T)
+    tensors["text.basis"] = torch.from_numpy(agent.compression.basis_TK)
+    sizes = json.dumps(agent.actor.sizes)
+    write_safetensors(
+        path, tensors, {"format": FORMAT, "sizes": sizes, "facts": json.dumps(facts, sort_keys=True)}
+    )
 
 
-def load_expert(path: Path) -> tuple[SacAgent, dict[str, Any]]:
+def load_expert(path: Path, seed: int | None = None) -> tuple[SacAgent, dict[str, Any]]:
     """Read a policy.
 
     Args:
         path: File written by `save_expert`.
+        seed: Seed of sampled actions; None acts by argmax.
 
     Returns:
         The agent and the facts stored with it.
@@ -64,13 +83,15 @@ def load_expert(path: Path) -> tuple[SacAgent, dict[str, Any]]:
             f"{path.name} has format {header.get('format')!r}, expected {FORMAT!r}; it cannot act on the "
             "desk. Run notebook 02_sac_training (make course ONLY=02) to make a new one."
         )
+    compression = TextCompression(tensors["text.mean"].numpy(), tensors["text.basis"].numpy())
     sizes = json.loads(header["sizes"])
-    if sizes[0] != features.OBSERVATION_SIZE:
+    if sizes[0] != compression.observation_size:
         raise ValueError(
             f"{path.name} expects observations of length {sizes[0]}, the desk now gives "
-            f"{features.OBSERVATION_SIZE}; its choices would be meaningless. "
+            f"{compression.observation_size}; its choices would be meaningless. "
             "Run notebook 02_sac_training (make course ONLY=02) again."
         )
     actor = Actor(sizes[0], sizes[-1], sizes[1:-1])
-    actor.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
-    return SacAgent(actor), json.loads(header["facts"])
+    weights = {k.removeprefix("actor."): v for k, v in tensors.items() if k.startswith("actor.")}
+    actor.load_state_dict(weights)
+    return SacAgent(actor, compression, seed), json.loads(header["facts"])

@@ -27,8 +27,6 @@ class SacConfig:
         alpha_range: Smallest and largest temperature.
         weight_decay: Decoupled weight decay of both networks (AdamW).
         reward_scale: Rewards are multiplied by this inside the learner; curves stay in env units.
-        text_columns: Half-open range of observation columns that may be masked while training.
-        text_mask_rate: Share of those columns zeroed, drawn anew for each sampled transition.
     """
 
     num_episodes: int = 3000
@@ -47,8 +45,6 @@ class SacConfig:
     alpha_range: tuple[float, float] = (1e-3, 10.0)
     weight_decay: float = 0.0
     reward_scale: float = 1.0
-    text_columns: tuple[int, int] = (0, 0)
-    text_mask_rate: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse values that would train on nothing or diverge."""
@@ -62,7 +58,6 @@ class SacConfig:
         self._require(
             "initial_alpha", 0.0 < low <= self.initial_alpha <= high, f"must lie in [{low}, {high}]"
         )
-        self._require("text_mask_rate", 0.0 <= self.text_mask_rate < 1.0, "must lie in [0, 1)")
         self._require("warmup_episodes", self.warmup_episodes >= 1, "must be at least 1")
 
     def _require(self, name: str, condition: bool, rule: str) -> None:

@@ -92,28 +92,3 @@ class SacLearner:
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         optimiser.step()
-
-
-def mask_columns(batch: Batch, columns: tuple[int, int], rate: float, rng: np.random.Generator) -> Batch:
-    """Zero a random share of some observation columns, the same ones before and after the step.
-
-    On the desk these are word features: hiding some of them keeps the policy from leaning on the one
-    wording a training template happens to use.
-
-    Args:
-        batch: Transitions from the buffer.
-        columns: Half-open range of columns that may be zeroed.
-        rate: Share of the columns zeroed per transition, in [0, 1).
-        rng: Source of randomness.
-
-    Returns:
-        A batch with masked observations.
-    """
-    start, stop = columns
-    if rate == 0.0 or stop <= start:
-        return batch
-    rows = batch.action_B.shape[0]
-    keep_BT = torch.from_numpy(rng.random((rows, stop - start), dtype=np.float32) >= rate)
-    batch.observation_BO[:, start:stop] *= keep_BT
-    batch.next_observation_BO[:, start:stop] *= keep_BT
-    return batch

@@ -21,7 +21,7 @@ import torch
 from rlcas_utils.sac.buffer import ReplayBuffer
 from rlcas_utils.sac.checkpoint import load_checkpoint, save_checkpoint
 from rlcas_utils.sac.config import SacConfig
-from rlcas_utils.sac.learner import SacLearner, mask_columns
+from rlcas_utils.sac.learner import SacLearner
 from rlcas_utils.sac.networks import Actor
 
 CURVES = ("return", "steps", "entropy", "alpha", "terminated")
@@ -162,8 +162,7 @@ class _Run:
         config = self.config
         self.updates_due += config.updates_per_step
         while self.updates_due >= 1.0:
-            batch = self.buffer.sample(config.batch_size, self.rng)
-            self.learner.update(mask_columns(batch, config.text_columns, config.text_mask_rate, self.rng))
+            self.learner.update(self.buffer.sample(config.batch_size, self.rng))
             self.updates_due -= 1.0
             self.num_updates += 1
 

@@ -136,7 +136,7 @@ def balance(trajectories: Sequence[Trajectory], max_per_category: int) -> list[T
 def split_by_template(
     trajectories: Sequence[Trajectory], validation_share: float, seed: int
 ) -> tuple[list[Trajectory], list[Trajectory]]:
-    """Split so that no template lies on both sides, in every category.
+    """Split so that no template lies on both sides, in every category that has two templates or more.
 
     Args:
         trajectories: Episodes to split.
@@ -144,10 +144,10 @@ def split_by_template(
         seed: Seed of the draw.
 
     Returns:
-        Training and validation episodes.
+        Training and validation episodes; a category with a single template stays in training.
 
     Raises:
-        ValueError: If the share is outside (0, 1) or a category has a single template.
+        ValueError: If the share is outside (0, 1) or no category has two templates.
     """
     if not 0.0 < validation_share < 1.0:
         raise ValueError(
@@ -157,13 +157,14 @@ def split_by_template(
     held_out: set[str] = set()
     for category in sorted({t.category for t in trajectories}):
         templates = sorted({t.template_id for t in trajectories if t.category == category})
-        if len(templates) < 2:
-            raise ValueError(
-                f"category {category!r} has {len(templates)} template; a split by template needs two. "
-                "Collect more tickets (NUM_TICKETS)."
-            )
-        num_held_out = max(1, round(validation_share * len(templates)))
-        held_out |= set(rng.permutation(templates)[:num_held_out].tolist())
+        if len(templates) > 1:
+            num_held_out = max(1, round(validation_share * len(templates)))
+            held_out |= set(rng.permutation(templates)[:num_held_out].tolist())
+    if not held_out:
+        raise ValueError(
+            f"{len(trajectories)} episodes have no category with two templates; none could be held out. "
+            "Train the expert longer (NUM_EPISODES in 02_sac_training) or play more tickets (NUM_TICKETS)."
+        )
     return _partition(trajectories, lambda t: t.template_id not in held_out)
 
 
