@@ -1,4 +1,4 @@
-"""One ticket as a conversation: the customer's message opens it, every later user turn is one line of facts."""
+"""One ticket as a conversation: the customer opens it, every later user turn is one line of facts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from rlcas_utils.desk.actions import ACTIONS
 from rlcas_utils.desk.episode import Episode
+from rlcas_utils.desk.evaluation import episode_row
 from rlcas_utils.desk.prompts import opening_messages
 from rlcas_utils.desk.ticket import Ticket
 from rlcas_utils.desk.world import World
@@ -46,8 +47,8 @@ class DeskConversation:
             truncated: True if the token limit ended the turn.
 
         Returns:
-            The line of facts for the next user turn, or None when the episode is over. An unusable answer costs
-            a step and its reason is told; no action is put in its place.
+            The line of facts for the next user turn, or None when the episode is over. An unusable answer
+            costs a step and its reason is told; no action is put in its place.
         """
         self.answers.append(text)
         parsed = parse_action(text, len(ACTIONS), truncated=truncated)
@@ -68,3 +69,16 @@ class DeskConversation:
         while not self.episode.done:
             self.failures[reason] += 1
             self.episode.invalid(reason)
+
+    def row(self, name: str, seed: int = 0) -> dict[str, Any]:
+        """Summarise the finished episode.
+
+        Args:
+            name: Agent name in tables.
+            seed: Sampling seed.
+
+        Returns:
+            The row of `desk.episode_row`, with `failure_reasons` (count by reason) and `repaired` beside it.
+        """
+        row = episode_row(self.episode, name, seed)
+        return {**row, "failure_reasons": dict(self.failures), "repaired": self.num_repaired}

@@ -1,45 +1,61 @@
-"""Language models of the course: load, adapt, fine-tune, merge, describe, and let them play at the desk.
+"""Language models of the course: load, adapt, fine-tune, merge, describe, and let them play at the desk."""
 
-``import rlcas_utils.language`` itself is light; each name loads its module when it is first used, because
-transformers, peft and bitsandbytes take seconds to import.
-"""
+from rlcas_utils.language.card import write_card
+from rlcas_utils.language.cpu import compact_lm_head, disable_bnb_cpu_packing
+from rlcas_utils.language.desk_agent import evaluate_on_desk, failures_by_reason
+from rlcas_utils.language.errors import LanguageModelError
+from rlcas_utils.language.loader import load_model, load_tokenizer
+from rlcas_utils.language.lora import attach_lora, count_parameters, load_adapter, train_in_float32
+from rlcas_utils.language.merge import (
+    Agreement,
+    answer_logits,
+    compare,
+    decision_points,
+    greedy_actions,
+    merge_adapter,
+    require_agreement,
+    save_merged,
+)
+from rlcas_utils.language.precision import precision
+from rlcas_utils.language.sft import (
+    IGNORED,
+    build_rows,
+    check_row,
+    make_sft_trainer,
+    throughput,
+    token_row,
+    train_or_resume,
+)
+from rlcas_utils.language.sources import display_name
 
-from importlib import import_module
-from typing import Any
-
-_HOME = {
-    "LanguageModelError": "errors",
-    "attach_lora": "lora",
-    "build_rows": "sft",
-    "check_row": "sft",
-    "compact_lm_head": "cpu",
-    "compare": "merge",
-    "count_parameters": "lora",
-    "decision_points": "merge",
-    "disable_bnb_cpu_packing": "cpu",
-    "display_name": "sources",
-    "evaluate_on_desk": "desk_agent",
-    "failures_by_reason": "desk_agent",
-    "answer_logits": "merge",
-    "greedy_actions": "merge",
-    "load_adapter": "lora",
-    "load_model": "loader",
-    "load_tokenizer": "loader",
-    "make_sft_trainer": "sft",
-    "merge_adapter": "merge",
-    "precision": "precision",
-    "require_agreement": "merge",
-    "save_merged": "merge",
-    "throughput": "sft",
-    "token_row": "sft",
-    "train_or_resume": "sft",
-    "write_card": "card",
-}
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module on first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__all__ = [
+    "IGNORED",
+    "Agreement",
+    "LanguageModelError",
+    "answer_logits",
+    "attach_lora",
+    "build_rows",
+    "check_row",
+    "compact_lm_head",
+    "compare",
+    "count_parameters",
+    "decision_points",
+    "disable_bnb_cpu_packing",
+    "display_name",
+    "evaluate_on_desk",
+    "failures_by_reason",
+    "greedy_actions",
+    "load_adapter",
+    "load_model",
+    "load_tokenizer",
+    "make_sft_trainer",
+    "merge_adapter",
+    "precision",
+    "require_agreement",
+    "save_merged",
+    "throughput",
+    "token_row",
+    "train_in_float32",
+    "train_or_resume",
+    "write_card",
+]

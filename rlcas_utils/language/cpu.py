@@ -17,10 +17,8 @@ from typing import Any
 
 import torch
 
-
-def quiet_bitsandbytes() -> None:
-    """Silence the harmless note about an optional CPU kernel that bitsandbytes logs at import."""
-    logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
+# At every import bitsandbytes logs that an optional CPU kernel is missing; it has another one.
+logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
 
 
 def disable_bnb_cpu_packing(model: torch.nn.Module) -> int:
@@ -32,7 +30,6 @@ def disable_bnb_cpu_packing(model: torch.nn.Module) -> int:
     Returns:
         Number of 4-bit layers.
     """
-    quiet_bitsandbytes()
     import bitsandbytes
 
     layers = [module for module in model.modules() if isinstance(module, bitsandbytes.nn.Linear4bit)]

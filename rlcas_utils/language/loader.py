@@ -7,7 +7,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 from transformers.utils import logging as transformers_logging
 
-from rlcas_utils.language.cpu import disable_bnb_cpu_packing, quiet_bitsandbytes
+from rlcas_utils.language.cpu import disable_bnb_cpu_packing
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.language.precision import device_capability, precision, weights_gib
 from rlcas_utils.language.sources import resolve_source
@@ -112,7 +112,6 @@ def load_model(
     _check_memory(location, source, number_format, quantize, place)
     options: dict[str, Any] = {"dtype": number_format, "device_map": {"": place}}
     if quantize:
-        quiet_bitsandbytes()
         options["quantization_config"] = nf4_config(number_format)
     model = _from_pretrained(AutoModelForCausalLM, location, source, **options)
     if quantize and for_training:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from transformers import PrinterCallback
 from trl import SFTTrainer
 
 MAX_LINES = 25  # progress lines per run
@@ -15,6 +16,7 @@ class ReportingSFTTrainer(SFTTrainer):
     def __init__(self, *args: Any, progress: Callable[[str], None], **kwargs: Any) -> None:
         """Take the same arguments as the parent and where to report to."""
         super().__init__(*args, **kwargs)
+        self.remove_callback(PrinterCallback)  # it prints every log row
         self._progress = progress
         self._mark = time.monotonic()
         self._lines = 0

@@ -5,10 +5,12 @@ name and renamed when it is complete, so a process that is killed, or two at onc
 half-written model behind.
 """
 
+import hashlib
 import os
 import shutil
 import uuid
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from rlcas_utils.config import project_root
@@ -46,27 +48,26 @@ def display_name(source: str | Path) -> str:
     """Return the name of a source for tables and model cards."""
     if source == SMOLLM2:
         return gguf.DISPLAY_NAME
-    return (
-        "tiny random-weight Qwen2"
-        if source == TINY
-        else Path(str(source)).name
-        if Path(str(source)).is_dir()
-        else str(source)
-    )
+    if source == TINY:
+        return "tiny Qwen2 (random weights)"
+    return Path(source).name if Path(source).is_dir() else str(source)
 
 
 def tiny_name() -> str:
     """Return a folder name that changes with the text the vocabulary is built from."""
-    import hashlib
-
     digest = hashlib.sha256("\0".join(_desk_texts()).encode()).hexdigest()[:8]
-    return f"tiny-{tiny.VOCABULARY}-{digest}"
+    return f"tiny-{tiny.INITIAL_SCALE}-{digest}"
 
 
-def _desk_texts() -> list[str]:
-    from rlcas_utils.desk.prompts import sample_texts
+@lru_cache(maxsize=1)
+def _desk_texts() -> tuple[str, ...]:
+    """What is said at the desk: every seventh training ticket, played by the oracle, as a chat."""
+    from rlcas_utils import desk, trajectories
 
-    return sample_texts()
+    oracle = desk.OracleAgent()
+    episodes = trajectories.collect(lambda seed: oracle, desk.load_tickets("train")[::7], [0], "oracle")
+    chats = [trajectories.to_chat(episode)["messages"] for episode in episodes]
+    return tuple(message["content"] for messages in chats for message in messages)
 
 
 def _made_once(target: Path, make: Callable[[Path], None]) -> Path:
