@@ -21,7 +21,7 @@ Metric = Mapping[str, Any]
 HEADLINES: dict[str, tuple[tuple[str, str], ...]] = {
     "01_environment_design": (("desk/oracle/return", "oracle {:.1f} reward"),),
     "02_sac_training": (("desk/sac/return", "SAC {:.1f} reward"),),
-    "03_trajectory_filtering": (("trajectories/kept", "{:.0f} episodes kept"),),
+    "03_trajectory_filtering": (("trajectories/train_rows", "{:.0f} chats kept"),),
     "04_qlora_sft": (("desk/sft/return", "SFT {:.1f} reward"),),
     "05_grpo": (("desk/grpo/return", "GRPO {:.1f} reward"),),
     "06_tau2_telecom_grpo": (

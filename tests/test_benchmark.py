@@ -171,3 +171,16 @@ def test_the_published_histogram_gives_the_published_figures():
     assert sum(all(task) for task in tasks) / 40 == card["pass^3"]
     interval = benchmark.published_interval(card["histogram"])
     assert (interval.high - interval.low) / 3.92 > 1.5 * card["stated_error_avg@3"]
+
+
+def test_only_shared_units_are_kept():
+    rows = {
+        "sac": [desk_row(ticket="B1"), desk_row(ticket="B2")],
+        "sft": [desk_row("sft", "B2"), desk_row("sft", "B3"), desk_row("sft", "B2", seed=1)],
+    }
+    kept, dropped = benchmark.shared_rows(rows, "ticket_id")
+    assert [row["ticket_id"] for row in kept["sac"]] == ["B2"]
+    assert len(kept["sft"]) == 2
+    assert dropped == 2
+    with pytest.raises(ValueError, match="No ticket_id was played by all of sac, sft"):
+        benchmark.shared_rows({"sac": rows["sac"][:1], "sft": rows["sft"][1:2]}, "ticket_id")

@@ -202,3 +202,8 @@ def test_resampled_means_of_three_tasks_equal_the_27_cases():
     drawn = st.resampled_means(np.array([1, 0.5, 0]), seed=0, resamples=20000)
     for mean in np.unique(exact):
         assert np.isclose(drawn, mean).mean() == pytest.approx((exact == mean).mean(), abs=0.012)
+
+
+def test_task_error_by_hand():
+    """Task means 1, 0.5, 0: standard deviation 0.5, over the root of 3."""
+    assert st.task_error([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]]) == pytest.approx(0.5 / 3**0.5)

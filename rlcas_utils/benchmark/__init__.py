@@ -13,6 +13,7 @@ from rlcas_utils.benchmark.metrics import (
     pass_estimates,
     record_desk,
     record_telecom,
+    shared_rows,
     telecom_metrics,
 )
 from rlcas_utils.benchmark.published import expand_histogram, published, published_interval
@@ -42,6 +43,7 @@ __all__ = [
     "read_rows",
     "record_desk",
     "record_telecom",
+    "shared_rows",
     "telecom_metrics",
     "write_rows",
 ]

@@ -43,6 +43,30 @@ def _by(rows: Iterable[Mapping[str, Any]], field: str) -> dict[Any, list[Mapping
     return groups
 
 
+def shared_rows(rows_by_agent: Mapping[str, Rows], unit: str) -> tuple[dict[str, Rows], int]:
+    """Keep the episodes on units that every agent played, so that averages stand for the same work.
+
+    Args:
+        rows_by_agent: checked rows of each agent.
+        unit: "ticket_id" or "task_id".
+
+    Returns:
+        The kept rows and the number of units that were left out.
+
+    Raises:
+        ValueError: if no unit was played by all.
+    """
+    played = [{row[unit] for row in rows} for rows in rows_by_agent.values()]
+    shared, seen = set.intersection(*played), set.union(*played)
+    if not shared:
+        raise ValueError(
+            f"No {unit} was played by all of {', '.join(rows_by_agent)}; there is nothing to compare. "
+            "Evaluate the agents on the same ones."
+        )
+    kept = {agent: [row for row in rows if row[unit] in shared] for agent, rows in rows_by_agent.items()}
+    return kept, len(seen - shared)
+
+
 def desk_estimates(rows: Rows, seed: int = 0) -> dict[str, Estimate]:
     """Return the four desk figures of one agent: return, resolution_rate, steps and parse_failure_rate.
 

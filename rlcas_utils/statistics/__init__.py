@@ -12,6 +12,7 @@ from rlcas_utils.statistics.intervals import (
     mean_interval,
     ratio_interval,
     resampled_means,
+    task_error,
     wilson,
 )
 from rlcas_utils.statistics.pairs import PairedDifference, paired_difference
@@ -29,5 +30,6 @@ __all__ = [
     "pass_hat_k",
     "ratio_interval",
     "resampled_means",
+    "task_error",
     "wilson",
 ]

@@ -169,3 +169,15 @@ def ratio_interval(events: Sequence[float], exposure: Sequence[float], seed: int
     # The same seed draws the same units above and below the line.
     low, high = _percentiles(resampled_means(top_N, seed) / resampled_means(bottom_N, seed))
     return Estimate(rate, low, high, top_N.size, "bootstrap")
+
+
+def task_error(solved_NK: np.ndarray) -> float:
+    """Return the standard error of an average over tasks, trials averaged inside each task first.
+
+    Args:
+        solved_NK: outcome of each of K trials of N >= 2 tasks.
+
+    Source: Miller (2024), Adding error bars to evals, section 3.1, clustered standard errors.
+    """
+    mean_N = np.asarray(solved_NK, dtype=float).mean(axis=1)
+    return float(mean_N.std(ddof=1) / math.sqrt(len(mean_N)))
