@@ -6,17 +6,9 @@ from rlcas_utils.language.desk_agent import evaluate_on_desk, failures_by_reason
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.language.loader import load_model, load_tokenizer
 from rlcas_utils.language.lora import attach_lora, count_parameters, load_adapter, train_in_float32
-from rlcas_utils.language.merge import (
-    Agreement,
-    answer_logits,
-    compare,
-    decision_points,
-    greedy_actions,
-    merge_adapter,
-    require_agreement,
-    save_merged,
-)
+from rlcas_utils.language.merge import Agreement, compare, merge_adapter, require_agreement, save_merged
 from rlcas_utils.language.precision import precision
+from rlcas_utils.language.probing import answer_logits, decision_points, greedy_actions, greedy_texts
 from rlcas_utils.language.sft import (
     IGNORED,
     build_rows,
@@ -45,6 +37,7 @@ __all__ = [
     "evaluate_on_desk",
     "failures_by_reason",
     "greedy_actions",
+    "greedy_texts",
     "load_adapter",
     "load_model",
     "load_tokenizer",

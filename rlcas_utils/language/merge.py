@@ -19,11 +19,8 @@ import torch
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.language.loader import load_model
 from rlcas_utils.language.lora import load_adapter
-from rlcas_utils.parsing import Parsed, parse_action
-from rlcas_utils.rollouts import Sampling, render_prompt, run_episodes
 
 MIN_AGREEMENT = 19 / 20
-Messages = list[dict[str, str]]
 
 
 class MergeRefusedError(LanguageModelError):
@@ -69,68 +66,6 @@ def save_merged(model: Any, tokenizer: Any, target: Path) -> Path:
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return target
-
-
-def decision_points(chats: Sequence[Messages], count: int) -> list[tuple[Messages, str]]:
-    """Pick contexts with their reference answers, early and late turns in alternation.
-
-    Args:
-        chats: Whole chats.
-        count: How many to pick, one per chat.
-
-    Returns:
-        Pairs of the messages before an assistant turn and that turn's text.
-    """
-    picked = []
-    for index, messages in enumerate(chats[:count]):
-        turns = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-        turn = turns[index % len(turns)]
-        picked.append((list(messages[:turn]), messages[turn]["content"]))
-    return picked
-
-
-class _OneTurn:
-    """A conversation that ends after one answer and keeps it."""
-
-    def __init__(self, messages: Messages) -> None:
-        self.messages = messages
-        self.answer = ""
-        self.truncated = False
-
-    def reply(self, text: str, *, truncated: bool = False) -> None:
-        self.answer, self.truncated = text, truncated
-
-    def abandon(self, reason: str) -> None:
-        self.truncated = True
-
-
-def greedy_actions(
-    model: Any, tokenizer: Any, points: Sequence[tuple[Messages, str]], num_actions: int, max_tokens: int = 64
-) -> list[int | str]:
-    """Return the action that a model takes at each decision point, or the reason why it takes none."""
-    turns = [_OneTurn(messages) for messages, _ in points]
-    sampling = Sampling(temperature=0.0, max_turn_tokens=max_tokens, max_episode_tokens=max_tokens, seed=0)
-    run_episodes(model, tokenizer, turns, sampling)
-    parsed = [parse_action(turn.answer, num_actions, truncated=turn.truncated) for turn in turns]
-    return [p.action_id if isinstance(p, Parsed) else p.reason for p in parsed]
-
-
-@torch.no_grad()
-def answer_logits(model: Any, tokenizer: Any, points: Sequence[tuple[Messages, str]]) -> torch.Tensor:
-    """Return the logits that predict every token of the reference answers.
-
-    Returns:
-        Tensor [tokens, vocabulary] in float32 on the CPU.
-    """
-    device = next(model.parameters()).device
-    collected = []
-    for messages, answer in points:
-        prompt = render_prompt(tokenizer, messages)
-        target = tokenizer.encode(answer + "<|im_end|>", add_special_tokens=False)
-        ids_1T = torch.tensor([prompt + target], device=device)
-        logits_TV = model(input_ids=ids_1T, logits_to_keep=len(target) + 1).logits[0, :-1]
-        collected.append(logits_TV.float().cpu())
-    return torch.cat(collected)
 
 
 @dataclass(frozen=True)
