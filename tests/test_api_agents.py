@@ -1,5 +1,6 @@
 """Hosted models with a fake completion function: endings, one retry, cost, caps, hidden keys."""
 
+import json
 import traceback
 from types import SimpleNamespace as Object
 
@@ -7,7 +8,9 @@ import pytest
 from benchmark_fixtures import desk_row
 
 from rlcas_utils import api_agents as api
+from rlcas_utils import benchmark, desk
 from rlcas_utils.api_usage import Usage, total_usage
+from rlcas_utils.desk.conversation import DeskConversation
 
 GOOD = '{"reasoning": "look up the order", "action_id": 0}'
 
@@ -148,3 +151,28 @@ def test_provider_failure_keeps_what_is_finished():
 def test_a_retry_that_cannot_help_is_refused():
     with pytest.raises(ValueError, match="not above"):
         player([], retry_max_tokens=50)
+
+
+def test_at_the_real_desk_a_hosted_model_gives_a_valid_row():
+    ticket = desk.load_tickets("validation")[0]
+    conversation, oracle = DeskConversation(ticket), desk.OracleAgent()
+
+    def complete(**options):
+        assert options["messages"][1]["content"].find(ticket.query[:20]) >= 0
+        return reply(json.dumps({"reasoning": "known", "action_id": int(oracle.act(conversation.episode))}))
+
+    model = api.ApiModel("gpt_4o_mini", "fake", 50, 400)
+    usage = api.ApiPlayer(model, complete, lambda _: 0.01).play(conversation)
+    row = conversation.row("gpt_4o_mini") | {"api": usage}
+    assert benchmark.check_rows([row], "desk rows") == [row]
+    assert row["resolved"]
+    assert usage["labels"] == {"answered": row["steps"]}
+
+
+def test_at_the_real_desk_a_blocked_model_fails_without_an_action():
+    conversation = DeskConversation(desk.load_tickets("validation")[0])
+    made, _ = player([reply(None, "content_filter")] * 10)
+    usage = made.play(conversation)
+    row = conversation.row("gpt_4o_mini")
+    assert not row["resolved"]
+    assert row["parse_failures"] == row["steps"] == usage["labels"]["api_blocked"]
