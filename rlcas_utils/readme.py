@@ -64,7 +64,7 @@ def blocks(root: Path) -> dict[str, str]:
     return {
         "headline": readme_blocks.headline(records),
         "picture": readme_blocks.picture(records),
-        "notebooks": readme_blocks.notebooks(root, records, url),
+        "notebooks": readme_blocks.notebooks(root, records, url, reference_records(root, "a10g")),
         "desk": readme_blocks.desk(records),
         "telecom": readme_blocks.telecom(records),
         "run": readme_blocks.run(records),

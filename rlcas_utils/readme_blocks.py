@@ -105,21 +105,34 @@ def _badge(url: str, stem: str) -> str:
     return f" [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({target})"
 
 
-def notebooks(root: Path, records: Records, url: str) -> str:
-    """Return the table of notebooks: link and badge, what one builds, measured time on a CPU, result.
+def _title(path: Path, stem: str) -> str:
+    for cell in read_notebook(path)["cells"] if path.is_file() else ():
+        match = re.search(r"^# (\d\d .+)$", cell_source(cell), re.MULTILINE)
+        if match and cell["cell_type"] == "markdown":
+            return match[1]
+    return stem.replace("_", " ")
+
+
+def notebooks(root: Path, records: Records, url: str, gpu_records: Records | None = None) -> str:
+    """Return the table of notebooks: link and badge, what one builds, measured times, result.
 
     Args:
-        root: project folder; "you build" is read from each notebook's card.
-        records: of the reference run.
+        root: project folder; title and "you build" are read from each notebook.
+        records: of the reference run on a CPU.
         url: repository address; badges appear once it is a GitHub address.
+        gpu_records: of a run of the `a10g` profile, where there is one.
     """
     numbers = headlines(records)
-    lines = ["| notebook | you build | time on CPU | result |", "|---|---|---|---|"]
+    lines = ["| notebook | you build | time on CPU | on an A10G | result |", "|---|---|---|---|---|"]
     for stem in STAGES:
         path = root / "notebooks" / f"{stem}.ipynb"
-        time = minutes_text(records[stem]["time_s"]) if stem in records else DASH
-        link = f"[{stem.replace('_', ' ')}](notebooks/{stem}.ipynb){_badge(url, stem)}"
-        lines.append(f"| {link} | {_card_value(path, 'You build')} | {time} | {numbers[stem] or DASH} |")
+        times = [
+            minutes_text(own[stem]["time_s"]) if stem in own else "not run"
+            for own in (records, gpu_records or {})
+        ]
+        link = f"[{_title(path, stem)}](notebooks/{stem}.ipynb){_badge(url, stem)}"
+        cells = [link, _card_value(path, "You build"), *times, numbers[stem] or DASH]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

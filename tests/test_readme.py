@@ -84,7 +84,8 @@ def test_notebook_table_takes_the_card_and_shows_badges_only_with_an_address():
     plain = readme_blocks.notebooks(ROOT, RECORDS, "")
     assert plain.count("\n") == 8
     assert "colab" not in plain
-    assert "| 2 min | SAC 18.3 reward |" in plain
+    assert "| 2 min | not run | SAC 18.3 reward |" in plain
+    assert "[07 Benchmark: how good are they, and how sure are we?](notebooks/07_benchmark.ipynb)" in plain
     badges = readme_blocks.notebooks(ROOT, RECORDS, "https://github.com/owner/course")
     assert badges.count("colab.research.google.com/github/owner/course/blob/main/notebooks/") == 7
 
