@@ -49,10 +49,11 @@ class Board:
         """
         self.lines = {stem: Line(stem, seconds) for stem, seconds in references.items()}
         self._console = console or Console(file=sys.stdout)
-        self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=2)
         self._current: Line | None = None
         self._started = 0.0
         self._stop = threading.Event()
+        # Last, because it draws the table at once.
+        self._live = Live(get_renderable=self._table, console=self._console, refresh_per_second=2)
 
     def __enter__(self) -> Board:
         """Begin to show."""
