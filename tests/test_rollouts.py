@@ -205,6 +205,30 @@ def test_peft_model_in_training_mode_samples_without_dropout(tokenizer):
         assert max(gaps) < 1e-4
 
 
+def test_expanded_weights_give_the_same_numbers_and_leave_no_trace(tokenizer, tmp_path):
+    from rlcas_utils import language
+    from rlcas_utils.rollouts.expanded import expanded_weights
+
+    make_model(tokenizer, "llama").save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model = language.load_model(tmp_path, quantize=True, dtype="float32", device="cpu")
+    layer = model.model.layers[0].mlp.up_proj
+    assert type(layer).__name__ == "Linear4bit"
+    inputs = torch.randn(3, 32, requires_grad=True)
+    plain = layer(inputs)
+    with expanded_weights(model), torch.no_grad():
+        assert "forward" in vars(layer)
+        assert torch.allclose(layer(inputs), plain, atol=1e-5)
+    assert "forward" not in vars(layer)
+    conversations = ragged_conversations(3)
+    for rollout in run_episodes(model, tokenizer, conversations, GREEDY):
+        fresh = fresh_logprobs(model, rollout)
+        gaps = [abs(a - b) for a, b, m in zip(rollout.logprobs, fresh, rollout.env_mask, strict=True) if m]
+        assert max(gaps) < 1e-4
+    layer(inputs).sum().backward()
+    assert inputs.grad.abs().sum() > 0
+
+
 class Slow(Scripted):
     """A customer behind a network: answers late, and counts how many wait at once."""
 

@@ -10,6 +10,7 @@ import torch
 
 from rlcas_utils.rollouts.chat import common_prefix, render_prompt, stop_token_ids, turn_end_id, turn_suffix
 from rlcas_utils.rollouts.episode import Conversation, Ending, Episode, Rollout
+from rlcas_utils.rollouts.expanded import expanded_weights
 from rlcas_utils.rollouts.sampling import Sampling, draw_tokens, random_streams
 from rlcas_utils.rollouts.slots import SlotCache
 
@@ -52,7 +53,7 @@ def _playing(model: Any) -> Iterator[None]:
     was_training = model.training
     model.eval()
     try:
-        with torch.no_grad():
+        with torch.no_grad(), expanded_weights(model):
             yield
     finally:
         model.train(was_training)

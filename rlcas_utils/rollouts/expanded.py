@@ -1,0 +1,43 @@
+"""On a CPU, unpacks 4-bit weights once per rollout instead of once per token.
+
+A 4-bit layer expands its weights at every call. For a training pass over hundreds of tokens that is little;
+for a decoding step of a few tokens it is most of the work. The numbers are the same, and the memory is given
+back when the episodes are over. On a GPU nothing changes: its kernels expand while they multiply.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+@contextmanager
+def expanded_weights(model: Any) -> Iterator[None]:
+    """Lets the 4-bit layers of a CPU model multiply with expanded weights while the context is open.
+
+    Args:
+        model: Any model; without 4-bit layers, or on another device, nothing happens.
+    """
+    layers = [module for module in model.modules() if type(module).__name__ == "Linear4bit"]
+    layers = [layer for layer in layers if layer.weight.device.type == "cpu" and layer.weight.quant_state]
+    for layer in layers:
+        layer.forward = _dense_forward(layer)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.forward
+
+
+def _dense_forward(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    from bitsandbytes.functional import dequantize_4bit
+
+    dtype = layer.compute_dtype or layer.weight.quant_state.dtype
+    weight = dequantize_4bit(layer.weight.data, layer.weight.quant_state).to(dtype)
+    bias = None if layer.bias is None else layer.bias.to(dtype)
+
+    def forward(inputs: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.linear(inputs.to(dtype), weight, bias).to(inputs.dtype)
+
+    return forward
