@@ -8,7 +8,7 @@ a request, can make the customer do something.
 import re
 from dataclasses import dataclass, replace
 
-from rlcas_utils.telecom.customer import device, lexicon, topics
+from rlcas_utils.telecom.customer import device, grammar, lexicon, topics
 
 MAX_CHARACTERS = 4000  # longer messages are cut: parse time grows with length and no agent needs more
 
@@ -21,51 +21,6 @@ _SPELLING: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b(?:is not|isn't|not) (?:turned |switched )?on\b"), "is off"),
     (re.compile(r"\b(?:is not|isn't|not) (?:turned |switched )?off\b"), "is on"),
     (lexicon.NEVER_MIND_NEGATION, "please"),
-)
-
-_IMPERATIVES = (
-    "activate|accept|adjust|allow|approve|attempt|change|check|choose|complete|confirm|connect"
-    "|deactivate|describe|disable"
-    "|disconnect|do|double[- ]check|eject|enable|ensure|find out|flip|give|go|grant|have a look|insert"
-    "|keep|leave|let me know|look|make"
-    "|make sure|move|navigate|note|open|pay|perform|pick|pop|power|proceed|provide|pull|put|re-?boot"
-    "|re-?check|re-?insert"
-    "|re-?run|re-?seat|re-?start|read|remove|repeat|report|resend|reset|restore|retry|run|see|select"
-    "|send|set|settle|share"
-    "|show|submit|switch|take|tell|test|toggle|try|turn|update|verify|view|wait"
-)
-_FILLER = (
-    r"(?:please|kindly|pls|now|next|first|firstly|second|secondly|third|then|also|and|so|but|or|finally"
-    r"|lastly|okay|ok|great|thanks"
-    r"|thank you|perfect|good|alright|all right|right|sure|just|once more|again|meanwhile|afterwards"
-    r"|after that|step \d+|to (?:start|begin)(?: with)?"
-    r"|quickly|simply|additionally|otherwise|in the meantime|sorry|no problem|understood|let'?s"
-    r"|and also|from there|there|hi|hello|yes)\b[\s,.:;!)-]*"
-)
-_IMPERATIVE_START = re.compile(rf"^\W*(?:\d+[.)]\s*)?(?:{_FILLER})*(?:{_IMPERATIVES})\b")
-_BOUNDARY = re.compile(
-    r"(?<=[.!?;:])\s+|\n+|\s+-\s+|(?<=\S)\s+(?=\(?\d{1,2}[.)]\s)"
-    r"|,?\s+(?:and then|then|and after that|after that|afterwards|followed by|and finally)\s+(?!on\b"
-    r"|off\b|back\b)"
-    rf"|,\s*(?=(?:and |or |also |then |please |just )*(?:{_IMPERATIVES})\b)"
-    rf"|\s+(?:and|or|&|but)\s+(?=(?:please |also |then |just |simply )*(?:{_IMPERATIVES})\b)"
-    r"|\s+(?=please\b)|,\s+(?=(?:can|could|would|will) you\b)|,\s+(?=(?:i|we|you|you'll|let's)\b)"
-    r"|\s+so that\s+|\s+because\s+|\s+since\s+"
-)
-_SENTENCE_END = re.compile(r"[.!?]\s*$")
-_STATE_THEN_VERB = re.compile(
-    rf"\b(on|off|enabled|disabled|missing|active|connected|needed|necessary|yes|not|so|wrong"
-    rf"|incorrect)\s+(?=(?:{_IMPERATIVES})\b)"
-)
-_CONSENT_QUESTION = re.compile(
-    r"\b(?:would you (?:like|prefer|be)|do you (?:want|agree|accept|consent|authorize|approve|wish)"
-    r"|shall i|should i|may i|can i|could i|are you (?:ok|okay|willing|happy|comfortable|ready|fine)"
-    r"|is (?:that|it|this) (?:ok|okay|fine|alright|all right|acceptable))\b"
-)
-_BARE_WORDS = re.compile(
-    r"\b(?:the|your|any|a|an|and|or|of|for|in|on|off|is|it|its|status|settings?|mode|connection|phone"
-    r"|phone's|device|current|also|both|result|test|checks?|card|app|messaging|if|whether|whether|not"
-    r"|has|are|with|enabled|active)\b|\W|\d+"
 )
 
 
@@ -116,16 +71,18 @@ def normalise(message: str) -> str:
 def split(text: str) -> list[tuple[str, int]]:
     """Cut normalised text into (clause, sentence number) pairs."""
     pieces, sentence = [], 0
-    for piece in _BOUNDARY.split(text):
+    for piece in grammar.BOUNDARY.split(text):
         piece = piece.strip()
         if not piece:
             continue
         if lexicon.CONDITION.search(piece):
-            parts = [part for part in re.split(r"\|", _STATE_THEN_VERB.sub(r"\1|", piece)) if part.strip()]
+            parts = [
+                part for part in re.split(r"\|", grammar.STATE_THEN_VERB.sub(r"\1|", piece)) if part.strip()
+            ]
         else:
             parts = [piece]
         pieces += [(part.strip(), sentence) for part in parts]
-        sentence += bool(_SENTENCE_END.search(piece))
+        sentence += bool(grammar.SENTENCE_END.search(piece))
     return pieces
 
 
@@ -140,9 +97,11 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
 
 
 def _is_bare(text: str, mentions: tuple[Mention, ...]) -> bool:
-    """True for a list item: topics and hardly anything else."""
+    """True for a list item or a terse order: topics and hardly anything else, no finite verb."""
+    if text.endswith(":") or grammar.FINITE.search(text):
+        return False
     rest = "".join(" " if any(m.start <= i < m.end for m in mentions) else c for i, c in enumerate(text))
-    return bool(mentions) and len(_BARE_WORDS.sub("", rest)) <= 3
+    return bool(mentions) and len(grammar.LIST_WORD.sub("", rest)) <= 3
 
 
 def mood_of(text: str, mentions: tuple[Mention, ...]) -> str:
@@ -151,15 +110,13 @@ def mood_of(text: str, mentions: tuple[Mention, ...]) -> str:
         return "request"
     if lexicon.CONDITION.search(text):
         return "condition"
-    if _CONSENT_QUESTION.search(text):
+    if grammar.CONSENT_QUESTION.search(text):
         return "report"
-    if lexicon.REQUEST.search(text) or _IMPERATIVE_START.search(text):
+    if lexicon.REQUEST.search(text) or grammar.IMPERATIVE_START.search(text):
         return "request"
-    if _is_bare(text.rstrip("?"), mentions):
-        return "bare"
-    if text.endswith("?"):
+    if text.endswith("?") or grammar.WHETHER.search(text):
         return "question"
-    return "report"
+    return "bare" if _is_bare(text, mentions) else "report"
 
 
 def _read_clause(text: str, sentence: int) -> Clause:
@@ -178,13 +135,15 @@ def read_clauses(message: str) -> list[Clause]:
         message: The agent's words, any length (cut at 4,000 characters).
 
     Returns:
-        Clauses with mood, topics and tool names. A negation hides what follows it in its clause.
+        Clauses with mood, topics and tool names. What follows a negation in its clause is kept as a report
+        without tools: it asks for nothing, but a later "it" may mean it.
     """
     clauses = []
     for text, sentence in split(normalise(message)):
         negation = lexicon.NEGATION.search(text)
-        clause = _read_clause(text[: negation.start()] if negation else text, sentence)
-        if negation and not clause.text.strip():
-            clause = replace(_read_clause(text, sentence), mood="report", tools=())
-        clauses.append(clause)
+        cut = negation.start() if negation else len(text)
+        if text[:cut].strip():
+            clauses.append(_read_clause(text[:cut], sentence))
+        if text[cut:]:
+            clauses.append(replace(_read_clause(text[cut:], sentence), mood="report", tools=()))
     return clauses

@@ -9,20 +9,22 @@ import re
 _TURN = r"(?:turn|switch|toggl|flip|shut|put|set)(?:e|ing|ting|ping|ching)?"
 VERBS: dict[str, re.Pattern[str]] = {
     "off": re.compile(
-        rf"\b{_TURN}\b[^,;]*?\boff\b|\b(?:disabl|deactivat)(?:e|ing)\b|\bdisconnect(?:ing)?\b"
-        r"|\b(?:make sure|ensure|be sure|see to it|keep|leave|has to be|must be|needs? to be"
+        rf"\b{_TURN}\b[^,;]*?\boff\b|\b(?:disabl|deactivat)(?:e|ing)\b|\bdisconnect(?:ing)?\b|\bkill\b"
+        r"|\b(?:make sure|ensure|be sure|see to it|has to be|must be|needs? to be"
         r"|should be)\b[^,;]*\b(?:off|disabled|disconnected)\b"
     ),
     "on": re.compile(
         rf"\b{_TURN}\b[^,;]*?\bon\b(?! (?:your|the) (?:phone|device|screen))|\b(?:re-?)?enabl(?:e|ing)\b"
         rf"|\b(?:re-?)?activat(?:e|ing)\b|\b(?:re)?connect(?:ing)? (?:to )?(?:your |the |a )?vpn"
-        r"|\b(?:make sure|ensure|be sure|see to it|keep|leave|has to be|must be|needs? to be"
+        r"|\b(?:make sure|ensure|be sure|see to it|has to be|must be|needs? to be"
         r"|should be)\b[^,;]*\b(?:on|enabled)\b"
     ),
     "toggle": re.compile(r"\btoggl(?:e|ing)\b|\bflip\b"),
+    "cycle": re.compile(r"\bcycl(?:e|ing)\b"),
     "reseat": re.compile(
         r"\bre-?seat(?:ing)?\b|\b(?:re-?insert|remov|tak|eject|pull|pop)(?:e|ing)?\b[^.]*\bsim\b"
-        r"|\bsim\b[^.]*\b(?:out|back in)\b"
+        r"|\bsim\b[^.]*\b(?:out|back in)\b|\b(?:tak|pull|pop|remov)(?:e|ing) it(?: out)?\b"
+        r"|\bput it back(?: in)?\b"
     ),
     "reset": re.compile(
         r"\breset(?:ting)?\b|\brestor(?:e|ing)\b[^.]*\b(?:default|original|factory)|\bback to (?:the "
@@ -45,7 +47,7 @@ VERBS: dict[str, re.Pattern[str]] = {
         r"|your) (?:payment )?request)\b|\bsettle\b[^.]*\bbill"
     ),
     "check": re.compile(
-        r"\b(?:re-?|double[- ])?(?:check|verify|confirm|test|run|try|read|inspect|attempt)(?:ing)?\b"
+        r"\b(?:re-?|double[- ])?(?:check|verify|confirm|test|run|try|read|inspect|measure|attempt)(?:ing)?\b"
         r"|\b(?:look|see|tell|let me know|report|view|show|share|send|resend|find out|note|observe"
         r"|describe|give|do|perform|retry|monitor|have a look|take a look|want to know|like to know"
         r"|need to know|wondering|open)\b"
@@ -67,8 +69,9 @@ _POLITE_YOU = r"turn|switch|toggle|check|run|restart|reboot|reset|re-?seat|set|g
 r"|enable|disconnect|connect|try|verify|remove|take|make|pay|complete|confirm|look|tell|send|open|go"
 r"|change|select|choose|perform|test|have"
 REQUEST = re.compile(
-    rf"\b(?:please|kindly|pls|could you|can you|would you(?! (?:like|prefer|be))|will you(?! be)|i(?:'d"
-    rf"| would) like you|i(?:'ll)? (?:need|want) you|i want you|you(?:'ll)? (?:need|have|want|will need"
+    rf"\b(?:please|kindly|could you|can you|would you(?! (?:like|prefer|be))|will you(?! be)|i(?:'d"
+    rf"| would) like you|i(?:'ll)? (?:need|want) you|i want you|you(?:'ll)?(?: also| just"
+    rf"| only)? (?:need|have|want|will need"
     rf"|will want) to"
     rf"|you (?:can|may|should|could|must|might want to|will)(?: (?:also|then|now|simply"
     rf"|just))* (?:{_POLITE_YOU})\b|go ahead and|have you tried|try(?:ing)? to|you try|make sure|ensure"
@@ -95,7 +98,8 @@ ABROAD = re.compile(
 )
 NEGATION = re.compile(
     r"\b(?:do not|don'?t|no need to|need not|needn'?t|(?:do(?:es)?n'?t|don't) (?:need|have) to|without"
-    r"|avoid|never|not necessary|instead of|rather than|refrain from|unless|isn'?t necessary)\b"
+    r"|avoid|never|not necessary|not the|(?<=, )not|instead of|rather than|refrain from|unless"
+    r"|isn'?t necessary)\b"
 )
 NEVER_MIND_NEGATION = re.compile(
     r"\b(?:please )?(?:do not|don'?t) (?:forget|hesitate|worry)(?: to)?\b|\bmake sure not to forget to\b"

@@ -27,7 +27,9 @@ _CUE_PATTERNS: dict[str, str] = {
     "you|(?:current|your) location|overseas|which country|what country"
     r"|home (?:network|country|area)|\blocated\b|out of the country|another country|foreign country"
     r"|in the (?:us|united states)",
-    "where": r"are you|where|currently|let me know if you|tell me (?:if|whether|where) you|confirm "
+    "where": r"are you|where|currently|whether you|if you(?:'re| are)|\byou(?:'re| are) (?:\w+ "
+    ")?(?:abroad|travel|at home|outside|overseas)|let me know if you|tell me (?:if|whether|where) "
+    "you|confirm "
     r"(?:if|whether)|travell?ing\?|abroad\?|location|which country|what country",
     "model": r"\bandroid\b|\biphone\b|what (?:kind|type|model|make) of (?:phone|device)|(?:device|phone) "
     "(?:model|type)|which phone",

@@ -1,6 +1,6 @@
 """What the customer understood: a request to do something on the phone, and the context clauses share."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rlcas_utils.telecom.customer import device
 
@@ -43,5 +43,5 @@ class Context:
     last_switch: str = ""
     carry: str = ""
     opened: str = ""
+    acted: bool = False
     condition: tuple[str, int] = ("", -1)
-    seen: set[str] = field(default_factory=set)

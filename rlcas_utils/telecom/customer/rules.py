@@ -21,7 +21,7 @@ _MODES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _PERMISSION = re.compile(r"\b(?:storage|sms|phone|camera|contacts|location|microphone)\b(?! app)")
 _STATE = re.compile(
-    r"(?P<off>\boff\b|\bdisabl(?:e|ing|ed)\b|\bdeactivat\w+|\bdisconnect\w*)"
+    r"(?P<off>\boff\b|\bdisabl(?:e|ing|ed)\b|\bdeactivat\w+|\bdisconnect\w*|\bkill\b)"
     r"|(?P<on>\bon\b(?! (?:your|the|my|it|them|their) (?!on\b|off\b))|\b(?:re-?)?enabl(?:e|ing|ed)\b"
     r"|\b(?:re-?)?activat\w+|\bconnect(?:ing)?\b)"
 )
@@ -127,7 +127,9 @@ def grant(clause: Clause, context: Context) -> list[Request]:
     follows = (
         context.last == "permissions" and (named or lexicon.PRONOUN.search(clause.text)) and not clause.topics
     )
-    about = "permissions" in clause.topics or (named and re.search(r"\baccess\b|\bapp\b", clause.text))
+    about = "permissions" in clause.topics or (
+        named and re.search(r"\baccess\b|\bapp\b|\bgrant|\ballow", clause.text)
+    )
     return _grants(clause.text, context.text) if about or follows else []
 
 
@@ -137,7 +139,10 @@ def set_mode(clause: Clause, context: Context) -> list[Request]:
         return []
     if "network_mode" in clause.topics:
         return _set_mode(clause.text, context.text)
-    named = re.search(r"\b(?:to|as|include|for)\b[^.]*(?:\b[2345]g|\blte\b|4g/5g)", clause.text)
+    named = re.search(
+        r"\b(?:to|as|include|for|on)\b[^.]*(?:\b[2345]g|\blte\b|(?:fastest|newest) (?:network|mode))",
+        clause.text,
+    )
     follows = context.last == "network_mode" and _mode(clause.text)
     return _set_mode(clause.text, context.text) if named or follows else []
 
@@ -149,12 +154,13 @@ def _switchable(clause: Clause) -> list[str]:
 def switch(clause: Clause, context: Context) -> list[Request]:
     """Bring settings to a position: "turn X off", "make sure X is on", "toggle X on and off"."""
     verbs = [name for name in ("off", "on") if lexicon.VERBS[name].search(clause.text)]
-    if not verbs and not (clause.mood == "bare" and context.carry in ("on", "off")):
+    bare = clause.mood == "bare" and context.carry != "check"
+    if not verbs and not bare:
         return []
     settings = _switchable(clause)
     if not settings and context.last_switch and (lexicon.PRONOUN.search(clause.text) or not clause.topics):
         settings = [context.last_switch]
-    states = _states(clause.text) if verbs else [context.carry]
+    states = _states(clause.text) or ([context.carry] if context.carry in ("on", "off") else [])
     return [_switch(setting, state) for state in (states or verbs) for setting in settings]
 
 
@@ -188,13 +194,14 @@ def visible_topics(clause: Clause) -> list[str]:
 def check(clause: Clause, context: Context) -> list[Request]:
     """Look at something and say what it shows."""
     looks = clause.mood == "question" or lexicon.VERBS["check"].search(clause.text)
-    if not looks and not (clause.mood == "bare" and context.carry == "check"):
+    if not looks and not (clause.mood == "bare" and context.carry in ("", "check")):
         return []
     topics = visible_topics(clause)
     if not topics and context.last and lexicon.CHECK_PRONOUN.search(clause.text):
         topics = [context.last]
-    if not topics and context.opened and lexicon.READ_OUT.search(clause.text):
-        topics = [context.opened]
+    opened = context.opened or ("" if context.acted else context.last)
+    if not topics and opened and lexicon.READ_OUT.search(clause.text):
+        topics = [opened]
     if re.search(r"\b(?:your|the) line\b", clause.text):
         topics = [topic for topic in topics if topic != "roaming"]
     needs_app = {"permissions", "app"}
@@ -204,5 +211,13 @@ def check(clause: Clause, context: Context) -> list[Request]:
     ]
 
 
+def cycle(clause: Clause, context: Context) -> list[Request]:
+    """Flip a setting and flip it back: "cycle Airplane Mode"."""
+    if not lexicon.VERBS["cycle"].search(clause.text):
+        return []
+    order = {"airplane": ("on", "off")}
+    return [_switch(t, s) for t in _switchable(clause) for s in order.get(t, ("off", "on"))]
+
+
 ACTION_RULES: tuple[Rule, ...] = (reseat, reset, reboot, pay, grant, set_mode)
-SWITCH_RULES: tuple[Rule, ...] = (switch, toggle)
+SWITCH_RULES: tuple[Rule, ...] = (cycle, switch, toggle)

@@ -32,7 +32,7 @@ _TOPIC_PATTERNS: tuple[tuple[str, str], ...] = (
         "speed",
         r"speed[- ]?tests?|(?:internet|data|connection|download|browsing) speeds?"
         r"|how fast\b.*?(?:internet|data|connection)"
-        r"|test (?:your |the )?(?:internet|connection|data|speed)\b",
+        r"|(?:test|check|measure) (?:your |the )?(?:internet|data|speed)\b(?! plan| usage| saver)",
     ),
     (
         "mms",
@@ -44,7 +44,7 @@ _TOPIC_PATTERNS: tuple[tuple[str, str], ...] = (
     (
         "mobile_data",
         r"(?:mobile|cellular)[- ]data(?: connection| switch| setting| toggle| status)*|\bdata (?:switch"
-        r"|toggle|connection)\b"
+        r"|toggle|connection)\b|\bdata(?= (?:on|off|back on|is (?:on|off))\b)|(?<=turn on )data\b(?! saver)"
         r"|\byour data\b(?! (?:plan|usage|limit|allowance))",
     ),
     (

@@ -98,6 +98,7 @@ def understand(message: str) -> list[Request]:
             requests = [replace(request, condition=condition) for request in requests]
         for request in requests:
             _add(request, found)
+        context.acted = bool(found)
         _remember(clause, requests, context)
     if context.opened:
         _add(Request("call", device.CHECK_TOOLS[context.opened]), found)

@@ -138,9 +138,12 @@ def connection(case: Case) -> Flow:
 
 def _roaming(case: Case) -> Flow:
     """Roaming of the line and of the phone are two switches; a traveller needs both."""
-    abroad = reading.is_abroad((yield from ask(case, "ask abroad")))
+    for _ in range(1 + MAX_REPEATS):
+        reply = yield from ask(case, "ask abroad")
+        if reading.tells_location(reply):
+            break
     case.notes.todo.discard("abroad")
-    if not abroad:
+    if not reading.is_abroad(reply):
         case.notes.todo.discard("roaming")
         return
     if not case.notes.line["roaming_enabled"]:

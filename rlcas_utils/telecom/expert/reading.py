@@ -130,6 +130,11 @@ def is_abroad(text: str) -> bool:
     return bool(_ABROAD.search(text)) and not _HOME.search(text)
 
 
+def tells_location(text: str) -> bool:
+    """True if the customer says where they are, or that they have not travelled."""
+    return bool(_ABROAD.search(text) or _HOME.search(text))
+
+
 def agrees(text: str) -> bool:
     """True if the customer agrees to the refuel offered."""
     return bool(_REFUEL_YES.search(text))
