@@ -105,3 +105,14 @@ def test_training_learns_and_resumes_where_it_was(recorded, tokenizer, tmp_path)
     train_on_episodes(again, tokenizer, rows, tmp_path / "a", num_steps=6, **common)
     for ours, theirs in zip(whole.parameters(), again.parameters(), strict=True):
         assert torch.equal(ours, theirs)
+
+
+def test_a_half_written_checkpoint_is_passed_over(tmp_path):
+    from rlcas_utils.telecom.training import last_checkpoint
+
+    assert last_checkpoint(tmp_path) is None
+    for step in (900, 1000, 1100):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        if step < 1100:
+            (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text("{}")
+    assert last_checkpoint(tmp_path).endswith("checkpoint-1000")

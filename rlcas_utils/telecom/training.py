@@ -84,6 +84,35 @@ def _one_episode(rows: list[dict[str, list]]) -> dict[str, torch.Tensor]:
     return {"input_ids": torch.tensor([row["input_ids"]]), "weights": torch.tensor([row["weights"]])}
 
 
+def _settings(
+    folder: Path, num_steps: int, episodes_per_step: int, learning_rate: float, bf16: bool, seed: int
+) -> SFTConfig:
+    return SFTConfig(
+        output_dir=str(folder),
+        max_steps=num_steps,
+        per_device_train_batch_size=1,
+        gradient_accumulation_steps=episodes_per_step,
+        learning_rate=learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=max(1, num_steps // 20),
+        adam_beta2=0.95,
+        weight_decay=0.1,
+        max_grad_norm=1.0,
+        bf16=bf16,
+        use_cpu=not torch.cuda.is_available(),
+        activation_checkpointing=False,
+        logging_steps=max(1, num_steps // 12),
+        save_steps=max(1, num_steps // 6),
+        save_total_limit=1,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        dataloader_pin_memory=False,
+        seed=seed,
+    )
+
+
 def train_on_episodes(
     model: torch.nn.Module,
     tokenizer: Any,
@@ -112,30 +141,7 @@ def train_on_episodes(
     Returns:
         ``loss`` of the last logged steps, ``tokens_per_s`` and ``time_s`` of this process's part.
     """
-    config = SFTConfig(
-        output_dir=str(folder),
-        max_steps=num_steps,
-        per_device_train_batch_size=1,
-        gradient_accumulation_steps=episodes_per_step,
-        learning_rate=learning_rate,
-        lr_scheduler_type="linear",
-        warmup_steps=max(1, num_steps // 20),
-        adam_beta2=0.95,
-        weight_decay=0.1,
-        max_grad_norm=1.0,
-        bf16=bf16,
-        use_cpu=not torch.cuda.is_available(),
-        activation_checkpointing=False,
-        logging_steps=max(1, num_steps // 12),
-        save_steps=max(1, num_steps // 6),
-        save_total_limit=1,
-        report_to="none",
-        disable_tqdm=True,
-        remove_unused_columns=False,
-        dataset_kwargs={"skip_prepare_dataset": True},
-        dataloader_pin_memory=False,
-        seed=seed,
-    )
+    config = _settings(folder, num_steps, episodes_per_step, learning_rate, bf16, seed)
     trainer = EpisodeTrainer(
         model=model,
         args=config,
@@ -145,10 +151,10 @@ def train_on_episodes(
         callbacks=[_Progress()],
     )
     trainer.remove_callback(PrinterCallback)
-    checkpoints = sorted(folder.glob("checkpoint-*"))
+    checkpoint = last_checkpoint(folder)
+    first = int(checkpoint.rsplit("-", 1)[1]) if checkpoint else 0
     start = time.perf_counter()
-    first = int(checkpoints[-1].name.split("-")[-1]) if checkpoints else 0
-    trainer.train(resume_from_checkpoint=str(checkpoints[-1]) if checkpoints else None)
+    trainer.train(resume_from_checkpoint=checkpoint)
     seconds = time.perf_counter() - start
     mean_tokens = sum(len(row["input_ids"]) for row in rows) / len(rows)
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -157,6 +163,20 @@ def train_on_episodes(
         "tokens_per_s": mean_tokens * episodes_per_step * (num_steps - first) / seconds,
         "time_s": seconds,
     }
+
+
+def last_checkpoint(folder: Path) -> str | None:
+    """The newest complete checkpoint of a trainer's folder.
+
+    Args:
+        folder: The trainer's `output_dir`.
+
+    Returns:
+        Its path, or None. A checkpoint whose writing was cut short lacks the state file, which comes last.
+    """
+    whole = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json")]
+    newest = max(whole, key=lambda path: int(path.name.rsplit("-", 1)[1]), default=None)
+    return str(newest) if newest else None
 
 
 def has_fast_bf16() -> bool:
