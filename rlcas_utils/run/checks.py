@@ -51,7 +51,7 @@ def faults(stage: PlannedStage, run_dir: Path) -> list[str]:
     except RecordError as error:
         return [*found, str(error)]
     if record["fingerprint"] != stage_fingerprint(stage.notebook, stage.values, run_dir):
-        found.append("its code, parameters, data or inputs are not those of the record")
+        found.append("its code, parameters, data or inputs have changed since it started; run it again")
     for name in stage_files(stage.stem).writes:
         if name not in record["outputs"]:
             found.append(f"its record does not list {name}, which the course expects; stage.output makes it")
