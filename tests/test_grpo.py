@@ -240,6 +240,28 @@ def test_kl_is_measured_from_the_policy_handed_over(tokenizer, tmp_path, kind):
         assert json.loads((tmp_path / "policy/adapter_config.json").read_text())["r"] == 4
 
 
+def test_dead_groups_stay_out_of_scoring_and_kl(tokenizer, tmp_path, monkeypatch):
+    """One episode per pass: the passes of dead groups are not made, and their empty scores reach no KL."""
+    from rlcas_utils.grpo import scoring
+
+    passes = []
+    score = scoring.LeanScoring._score
+    monkeypatch.setattr(
+        scoring.LeanScoring, "_score", lambda self, *rest: passes.append(1) or score(self, *rest)
+    )
+    rows = [{"n": n, "flat": n % 2 == 0} for n in range(8)]
+    sizes = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 8}
+    config = make_config(tmp_path, beta=0.05, max_steps=4, learning_rate=1e-3, **sizes)
+    make_trainer(make_model(tokenizer), tokenizer, config, rows).train()
+    steps = grpo.read_steps(tmp_path)
+    dead = [row["dead_group_rate"] for row in steps]
+    assert 0.0 < sum(dead) < 4.0
+    assert len(passes) == sum(2 * 8 * (1 - rate) for rate in dead)
+    kl = [row["kl"] for row in steps if row.get("kl") is not None]
+    assert abs(kl[0]) < 1e-6
+    assert max(kl) < 0.1, "an empty score in the KL term would be worth more than 100"
+
+
 @pytest.mark.parametrize("kind", ["adapter", "full"])
 def test_resume_goes_on_as_if_unbroken(tokenizer, tmp_path, kind):
     def run(folder, steps, resume=None):

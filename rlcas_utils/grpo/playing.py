@@ -17,12 +17,14 @@ class Played:
         rows: Row number of each group, in order.
         rollouts: Token ids of each episode.
         rewards: Its return; None if it could not be scored.
+        idle: Whether its group is dead; False where this process does not hold whole groups.
         metrics: Numbers over the step.
     """
 
     rows: list[int]
     rollouts: list[Rollout]
     rewards: list[float | None]
+    idle: list[bool]
     metrics: dict[str, float]
 
 
@@ -71,13 +73,14 @@ class Player:
         Raises:
             ValueError: Redraws are asked for, but this process holds parts of groups.
         """
-        if self.redraws and len(row_numbers) % group_size:
+        whole = len(row_numbers) % group_size == 0
+        if self.redraws and not whole:
             raise ValueError(
                 f"this process plays {len(row_numbers)} episodes of groups of {group_size}; it cannot see "
                 "whether a group is dead. Set redraws to 0, or make the batch per process a multiple of the "
                 "group size."
             )
-        size = group_size if self.redraws else 1
+        size = group_size if whole else 1
         groups = self._play_groups(model, row_numbers[::size], size)
         first_dead = sum(group.dead for group in groups) / len(groups)
         redrawn = 0
@@ -92,11 +95,11 @@ class Player:
         metrics = self._describe(groups)
         if self.redraws:
             metrics |= {"dead_before_redraw": first_dead, "redrawn_groups": float(redrawn)}
-        rows = [group.row for group in groups]
         return Played(
-            rows if self.redraws else rows[::group_size],
+            [group.row for group in groups],
             [rollout for group in groups for rollout in group.rollouts],
             [reward for group in groups for reward in group.rewards],
+            [whole and group.dead for group in groups for _ in group.rewards],
             metrics,
         )
 

@@ -5,7 +5,8 @@ Departures from TRL's defaults, each for a measured reason:
 1. Rollouts run with dropout off and keep the sampled token ids; nothing is tokenised again.
 2. The KL reference is the policy as it was handed over. TRL would load full weights again from the hub name.
 3. Adapter weights stay in float32. TRL casts them to bfloat16 over a 4-bit base, where small steps are lost.
-4. Episodes with advantage 0 skip their forward and backward pass when nothing else needs it.
+4. Episodes of dead groups are left out of the update, KL term included, as in DAPO's dynamic sampling. With
+   one episode per pass that saves their passes too.
 5. Micro-batches lose the padding that only longer episodes of other micro-batches need.
 """
 
@@ -24,6 +25,7 @@ from transformers import PrinterCallback
 from rlcas_utils.grpo.advantages import dead_group_rate
 from rlcas_utils.grpo.batches import plan_batches
 from rlcas_utils.grpo.playing import Player
+from rlcas_utils.grpo.scoring import LeanScoring
 from rlcas_utils.grpo.step_log import StepReport
 from rlcas_utils.rollouts import Conversation, Sampling
 
@@ -36,7 +38,7 @@ from trl.models import unwrap_model_for_generation
 from trl.trainer.utils import add_fused_lm_head
 
 
-class EpisodicGRPOTrainer(GRPOTrainer):
+class EpisodicGRPOTrainer(LeanScoring, GRPOTrainer):
     """GRPO on episodes. Made by `make_grpo_trainer`."""
 
     def __init__(self, model: Any, player: Player, num_rows: int, config: GRPOConfig, **kwargs: Any) -> None:
@@ -94,6 +96,7 @@ class EpisodicGRPOTrainer(GRPOTrainer):
         sampled = sum(sum(rollout.env_mask) for rollout in played.rollouts)
         self._log_metric("tokens_per_s", sampled / max(seconds, 1e-9))
         self._report.add_rollout(seconds, played.rows)
+        self.idle = played.idle
         return {
             "prompt_ids": [rollout.prompt_ids for rollout in played.rollouts],
             "completion_ids": [rollout.completion_ids for rollout in played.rollouts],
@@ -108,47 +111,6 @@ class EpisodicGRPOTrainer(GRPOTrainer):
         reward_PG = rewards[:, 0].view(-1, self.num_generations)
         self._metrics["train"]["dead_group_rate"].append(dead_group_rate(reward_PG))
         return rewards
-
-    def _compute_loss(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Skips the passes of a micro-batch that moves nothing: all advantages 0, no KL, no entropy bonus."""
-        idle = not self.beta and not self._entropy_bonus_enabled and not inputs["advantages"].any()
-        if idle and model.training and self.accelerator.num_processes == 1:
-            return sum(p.sum() * 0.0 for p in model.parameters() if p.requires_grad)
-        return super()._compute_loss(model, inputs)
-
-    def _get_per_token_logps_and_entropies(
-        self,
-        model: Any,
-        input_ids: torch.Tensor,
-        attention_mask: torch.Tensor,
-        logits_to_keep: int,
-        batch_size: int | None = None,
-        **kwargs: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-        """Scores each micro-batch at its own width, and puts zeros back where the padding was."""
-        pieces = []
-        for start in range(0, len(input_ids), batch_size or len(input_ids)):
-            rows = slice(start, start + (batch_size or len(input_ids)))
-            used = attention_mask[rows].any(dim=0).nonzero().flatten()
-            first, cut = int(used[0]), attention_mask.shape[1] - 1 - int(used[-1])
-            end = attention_mask.shape[1] - cut
-            logps, entropies, aux = super()._get_per_token_logps_and_entropies(
-                model,
-                input_ids[rows, first:end],
-                attention_mask[rows, first:end],
-                logits_to_keep - cut,
-                **kwargs,
-            )
-            pad = torch.nn.functional.pad
-            pieces.append(
-                (pad(logps, (0, cut)), None if entropies is None else pad(entropies, (0, cut)), aux)
-            )
-        logps, entropies, aux = zip(*pieces, strict=True)
-        return (
-            torch.cat(logps),
-            None if entropies[0] is None else torch.cat(entropies),
-            None if aux[0] is None else torch.stack(aux).mean(),
-        )
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> Any:
         """Trains; the step log keeps only what the checkpoint knows."""
