@@ -11,8 +11,9 @@ from collections import deque
 from typing import Any
 
 from rlcas_utils.telecom.customer import device, phrases
+from rlcas_utils.telecom.customer.answering import answers
 from rlcas_utils.telecom.customer.clauses import normalise
-from rlcas_utils.telecom.customer.listening import answers, listen
+from rlcas_utils.telecom.customer.cues import listen
 from rlcas_utils.telecom.customer.memory import Memory
 from rlcas_utils.telecom.customer.phone import GOAL_TOOLS, Phone
 from rlcas_utils.telecom.customer.requests import Request
