@@ -66,52 +66,67 @@ class KeywordAgent:
         "inventory": "inventory",
         "technical": "knowledge",
     }
-    NEXT: tuple[tuple[str, str], ...] = (
-        ("order.status=shipped", "logistics"),
-        ("order.status=backordered", "inventory"),
-        ("auth.identity=verified", "customer"),
+    """Category guessed from keywords to the first service to ask."""
+
+    NEXT: tuple[tuple[str, str, str], ...] = (
+        ("*", "order.status=shipped", "logistics"),
+        ("order", "order.status=delivered", "logistics"),
+        ("shipping", "order.status=delivered", "logistics"),
+        ("refund", "order.status=delivered", "refund"),
+        ("*", "order.status=cancelled", "refund"),
+        ("*", "order.status=backordered", "inventory"),
+        ("account", "auth.identity=verified", "customer"),
+        ("billing", "auth.identity=verified", "customer"),
+        ("auth", "auth.login=locked", "customer"),
+        ("auth", "auth.login=ok", "knowledge"),
+        ("technical", "knowledge.match=hardware_defect", "order"),
+        ("technical", "knowledge.match=safety_check", "inventory"),
     )
+    """Guessed category (* any), a fact, and the service it calls for."""
+
     ENDS: tuple[tuple[str, str], ...] = (
         ("auth.identity=mismatch", "human"),
         ("auth.login=suspicious", "human"),
+        ("auth.login=sso_error", "technical"),
+        ("auth.login=code_desync", "technical"),
         ("order.status=hold_fraud", "human"),
-        ("refund.decision=fraud_flag", "human"),
-        ("logistics.status=lost", "human"),
-        ("logistics.status=delivered_unsigned", "human"),
-        ("inventory.lifecycle=recalled", "human"),
         ("order.status=hold_payment", "billing"),
+        ("refund.decision=fraud_flag", "human"),
         ("refund.decision=over_limit", "billing"),
         ("refund.decision=payout_failed", "billing"),
-        ("customer.invoice=duplicate", "billing"),
-        ("auth.login=sso_error", "technical"),
+        ("refund.decision=return_missing", "ask"),
+        ("logistics.status=lost", "human"),
+        ("logistics.status=delivered_unsigned", "human"),
+        ("logistics.status=address_problem", "ask"),
+        ("logistics.status=customs", "ask"),
+        ("inventory.lifecycle=recalled", "human"),
+        ("inventory.stock=count_error", "technical"),
+        ("customer.status=closed", "human"),
         ("customer.profile=sync_error", "technical"),
+        ("customer.invoice=duplicate", "billing"),
+        ("customer.invoice=overdue", "billing"),
         ("knowledge.match=no_fix", "technical"),
         ("knowledge.match=no_match", "technical"),
         ("knowledge.match=details_needed", "ask"),
-        ("refund.decision=return_missing", "ask"),
-        ("logistics.status=address_problem", "ask"),
-        ("logistics.status=customs", "ask"),
     )
+    """A fact and the ending it calls for, first match wins; `resolve` if none matches."""
 
     def act(self, episode: Episode) -> int:
         """Return the action the rules name."""
+        category = INTENTS[guess_intent(episode.query, episode.ticket.written)][0]
         facts = {f"{name}={value}" for name, value in episode.facts.items()}
         if not facts:
-            return SERVICES.index(self._first(episode))
+            return SERVICES.index(self._first(category, episode))
         if any(".error=" in fact for fact in facts):
             return ENDINGS["ask"]
         for fact, ending in self.ENDS:
             if fact in facts:
                 return ENDINGS[ending]
-        category = INTENTS[guess_intent(episode.query)][0]
-        follow = (*self.NEXT, ("order.status=delivered", "refund")) if category == "refund" else self.NEXT
-        for fact, service in follow:
-            if fact in facts and service not in episode.called:
+        for only, fact, service in self.NEXT:
+            if only in ("*", category) and fact in facts and service not in episode.called:
                 return SERVICES.index(service)
         return ENDINGS["resolve"]
 
-    def _first(self, episode: Episode) -> str:
-        category = INTENTS[guess_intent(episode.query)][0]
-        if category == "shipping" and episode.ticket.written.parcel_id:
-            return "logistics"
-        return self.FIRST[category]
+    def _first(self, category: str, episode: Episode) -> str:
+        by_number = category == "shipping" and episode.ticket.written.parcel_id
+        return "logistics" if by_number else self.FIRST[category]
