@@ -56,7 +56,9 @@ STAGES: dict[str, StageFiles] = {
         data=("data/desk",),
     ),
     GRPO: StageFiles(
-        reads=_in(SFT, "adapter"), writes=_in(GRPO, "adapter", "desk_grpo.jsonl"), data=("data/desk",)
+        reads=_in(SFT, "adapter", "desk_sft.jsonl"),
+        writes=_in(GRPO, "adapter", "desk_grpo.jsonl"),
+        data=("data/desk",),
     ),
     TELECOM: StageFiles(writes=(*_TELECOM_ROWS, *_in(TELECOM, "model")), data=("data/telecom",)),
     BENCHMARK: StageFiles(
