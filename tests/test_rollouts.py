@@ -220,11 +220,16 @@ def test_expanded_weights_give_the_same_numbers_and_leave_no_trace(tokenizer, tm
         assert "forward" in vars(layer)
         assert torch.allclose(layer(inputs), plain, atol=1e-5)
     assert "forward" not in vars(layer)
+    model = language.attach_lora(model, r=4, alpha=8)
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.1)
     conversations = ragged_conversations(3)
     for rollout in run_episodes(model, tokenizer, conversations, GREEDY):
         fresh = fresh_logprobs(model, rollout)
         gaps = [abs(a - b) for a, b, m in zip(rollout.logprobs, fresh, rollout.env_mask, strict=True) if m]
         assert max(gaps) < 1e-4
+    assert "forward" not in vars(layer)
     layer(inputs).sum().backward()
     assert inputs.grad.abs().sum() > 0
 

@@ -5,6 +5,7 @@ for a decoding step of a few tokens it is most of the work. The numbers are the 
 back when the episodes are over. On a GPU nothing changes: its kernels expand while they multiply.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,8 +20,7 @@ def expanded_weights(model: Any) -> Iterator[None]:
     Args:
         model: Any model; without 4-bit layers, or on another device, nothing happens.
     """
-    layers = [module for module in model.modules() if type(module).__name__ == "Linear4bit"]
-    layers = [layer for layer in layers if layer.weight.device.type == "cpu" and layer.weight.quant_state]
+    layers = [layer for layer in _four_bit_layers(model) if layer.weight.device.type == "cpu"]
     for layer in layers:
         layer.forward = _dense_forward(layer)
     try:
@@ -28,6 +28,12 @@ def expanded_weights(model: Any) -> Iterator[None]:
     finally:
         for layer in layers:
             del layer.forward
+
+
+def _four_bit_layers(model: Any) -> list[Any]:
+    """Finds them without importing bitsandbytes (seconds): a model that has such layers has imported it."""
+    library = sys.modules.get("bitsandbytes")
+    return [m for m in model.modules() if isinstance(m, library.nn.Linear4bit)] if library else []
 
 
 def _dense_forward(layer: Any) -> Callable[[torch.Tensor], torch.Tensor]:
