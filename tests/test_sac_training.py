@@ -19,11 +19,11 @@ SMALL = SacConfig(num_episodes=40, hidden_sizes=(16,), warmup_episodes=5, batch_
 PROBE = SacConfig(
     num_episodes=600,
     hidden_sizes=(32, 32),
-    critic_lr=3e-3,
-    actor_lr=1e-3,
-    alpha_lr=3e-3,
+    gamma=0.9,
     tau=0.02,
-    warmup_episodes=50,
+    actor_lr=1e-3,
+    critic_lr=3e-3,
+    warmup_episodes=150,
     target_entropy_fraction=0.1,
 )
 

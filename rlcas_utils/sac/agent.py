@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,14 @@ from rlcas_utils.sac.compression import TextCompression
 from rlcas_utils.sac.networks import Actor
 
 FORMAT = "rlcas-sac-expert/1"
+REFERENCE_TEXT = "Hello, where is order 123456? My e-mail is a.b@c.example, the parcel never came!"
+
+
+def observation_fingerprint() -> str:
+    """Hash of how the desk turns text into numbers; a policy only fits the numbers it was trained on."""
+    layout = json.dumps({name: [part.start, part.stop] for name, part in features.SLICES.items()})
+    text = np.round(features.text_features(REFERENCE_TEXT), 5).tobytes()
+    return hashlib.sha256(layout.encode() + text).hexdigest()[:16]
 
 
 class SacAgent:
@@ -58,10 +67,12 @@ def save_expert(path: Path, agent: SacAgent, facts: dict[str, Any]) -> None:
     tensors = {f"actor.{name}": tensor for name, tensor in agent.actor.state_dict().items()}
     tensors["text.mean"] = torch.from_numpy(agent.compression.mean_T)
     tensors["text.basis"] = torch.from_numpy(agent.compression.basis_TK)
-    sizes = json.dumps(agent.actor.sizes)
-    write_safetensors(
-        path, tensors, {"format": FORMAT, "sizes": sizes, "facts": json.dumps(facts, sort_keys=True)}
-    )
+    header = {
+        "format": FORMAT,
+        "observation": observation_fingerprint(),
+        "sizes": json.dumps(agent.actor.sizes),
+    }
+    write_safetensors(path, tensors, header | {"facts": json.dumps(facts, sort_keys=True)})
 
 
 def load_expert(path: Path, seed: int | None = None) -> tuple[SacAgent, dict[str, Any]]:
@@ -83,14 +94,14 @@ def load_expert(path: Path, seed: int | None = None) -> tuple[SacAgent, dict[str
             f"{path.name} has format {header.get('format')!r}, expected {FORMAT!r}; it cannot act on the "
             "desk. Run notebook 02_sac_training (make course ONLY=02) to make a new one."
         )
-    compression = TextCompression(tensors["text.mean"].numpy(), tensors["text.basis"].numpy())
-    sizes = json.loads(header["sizes"])
-    if sizes[0] != compression.observation_size:
+    if header["observation"] != observation_fingerprint():
         raise ValueError(
-            f"{path.name} expects observations of length {sizes[0]}, the desk now gives "
-            f"{compression.observation_size}; its choices would be meaningless. "
+            f"{path.name} was trained on observation {header['observation']}, the desk now gives "
+            f"{observation_fingerprint()}; its choices would be meaningless. "
             "Run notebook 02_sac_training (make course ONLY=02) again."
         )
+    compression = TextCompression(tensors["text.mean"].numpy(), tensors["text.basis"].numpy())
+    sizes = json.loads(header["sizes"])
     actor = Actor(sizes[0], sizes[-1], sizes[1:-1])
     weights = {k.removeprefix("actor."): v for k, v in tensors.items() if k.startswith("actor.")}
     actor.load_state_dict(weights)
