@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from rlcas_utils.telecom.customer import device, grammar, lexicon, topics
 
 MAX_CHARACTERS = 4000  # longer messages are cut: parse time grows with length and no agent needs more
+MAX_CLAUSE = 400  # characters; a clause without a joint for that long is not a sentence
 
 _TYPOGRAPHY = str.maketrans(
     {"’": "'", "‘": "'", "“": '"', "”": '"', "‑": "-", "–": "-", "—": ";", "•": "\n", " ": " "}
@@ -81,7 +82,7 @@ def split(text: str) -> list[tuple[str, int]]:
             ]
         else:
             parts = [piece]
-        pieces += [(part.strip(), sentence) for part in parts]
+        pieces += [(part.strip()[:MAX_CLAUSE], sentence) for part in parts]
         sentence += bool(grammar.SENTENCE_END.search(piece))
     return pieces
 
