@@ -94,6 +94,8 @@ class StepReport:
         step_s = now - self._step_begin
         row = {
             "step": step,
+            "kl": None,  # both stay empty in a step whose groups are all dead
+            "entropy": None,
             **{name: value for name, value in logs.items() if isinstance(value, int | float)},
             "step_s": round(step_s, 3),
             "rollout_s": round(self._rollout_s, 3),
