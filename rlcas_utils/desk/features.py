@@ -61,7 +61,18 @@ def mask(text: str) -> str:
     return re.sub(r"\d+", "0", plain)
 
 
-def _hashed(grams: list[str], size: int) -> NDArray[np.float32]:
+def hashed(grams: list[str], size: int) -> NDArray[np.float32]:
+    """Add +1 or -1 per gram at its hashed place and scale to length 1.
+
+    Args:
+        grams: Words, word pairs or character groups; repeats add up.
+        size: Length of the vector.
+
+    Returns:
+        Shape (size,), of length 1, or 0 if there are no grams.
+
+    Source: Weinberger et al. (2009), section 2.
+    """
     vector = np.zeros(size, dtype=np.float32)
     for gram in grams:
         code = zlib.crc32(gram.encode())
@@ -83,7 +94,7 @@ def text_features(text: str) -> NDArray[np.float32]:
     padded = [f" {word} " for word in words if len(word) > 1]
     chars = [p[i : i + n] for p in padded for n in (3, 4, 5) for i in range(len(p) - n + 1)]
     pairs = [f"{a} {b}" for a, b in pairwise(words)]
-    return np.concatenate([_hashed(words + pairs, NUM_WORD), _hashed(chars, NUM_CHAR)])
+    return np.concatenate([hashed(words + pairs, NUM_WORD), hashed(chars, NUM_CHAR)])
 
 
 @lru_cache(maxsize=8192)
