@@ -26,6 +26,7 @@ from rlcas_utils.trajectories import (
     write_chats,
     write_trajectories,
 )
+from rlcas_utils.trajectories.rendering import revealed
 
 
 def make(
@@ -49,7 +50,18 @@ def make(
     )
     total = sum(step.reward for step in steps)
     return Trajectory(
-        ticket, category, template, "sac", seed, query, steps, total, resolved, truncated, "resolved"
+        ticket,
+        category,
+        "order_status",
+        template,
+        "sac",
+        seed,
+        query,
+        steps,
+        total,
+        resolved,
+        truncated,
+        "resolved",
     )
 
 
@@ -184,6 +196,14 @@ def test_reasons_name_the_facts_seen_and_nothing_later():
     assert "hold fraud" not in reason(episode, 0)
     assert "status hold fraud" in reason(episode, 1)
     assert reason(episode, 1) == reason(make(actions=(0, 11)), 1)
+
+
+def test_reasons_name_the_facts_that_the_handbook_asks_about():
+    signals = fire(new_information=1.0)
+    account = {"status": "active", "profile": "sync_error", "balance": "due", "recent_orders": "many"}
+    step = Step(2, 0.5, signals, {"service": "customer", "ok": True, **account}, "account: ...")
+    assert revealed(step, "refund_request") == "recent orders many"
+    assert revealed(step, "account_close") == "profile sync error, balance due, status active"
 
 
 def test_reasons_vary(expert_episodes):

@@ -40,6 +40,7 @@ def play(agent: Agent, ticket: Ticket, name: str, seed: int) -> Trajectory:
     return Trajectory(
         ticket_id=ticket.ticket_id,
         category=ticket.category,
+        intent=ticket.intent,
         template_id=ticket.template_id or "hand-written",
         agent=name,
         seed=seed,

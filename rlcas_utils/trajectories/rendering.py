@@ -1,18 +1,22 @@
 """An expert episode as a chat: the model reads what the desk says and answers in its output contract.
 
-The expert is a network without words, so its reasons are written here, from what the episode had shown by
-then and from nothing else: no category, no hidden truth, no later result.
+The expert is a network without words, so its reasons are written here. They hold only what the episode had
+shown by then: no category, no hidden truth, no later result. Of a service's many facts a reason names those
+that the handbook asks about for this kind of request, as a colleague would who has read the message.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from rlcas_utils.desk.actions import ACTIONS
+from rlcas_utils.desk.handbook import Ask, Choice, Node
 from rlcas_utils.desk.identifiers import extract
 from rlcas_utils.desk.prompts import opening_messages, render_answer
+from rlcas_utils.desk.rules import INTENTS
 from rlcas_utils.desk.services import FACTS
 from rlcas_utils.desk.world import default_world
 from rlcas_utils.trajectories.schema import Step, Trajectory
@@ -77,7 +81,9 @@ def reason(trajectory: Trajectory, index: int) -> str:
     if index == 0:
         text = choice.of(OPENINGS).format(facts=mentioned(trajectory.query), purpose=purpose)
     else:
-        text = choice.of(FOLLOW_UPS).format(facts=revealed(trajectory.steps[index - 1]), purpose=purpose)
+        text = choice.of(FOLLOW_UPS).format(
+            facts=revealed(trajectory.steps[index - 1], trajectory.intent), purpose=purpose
+        )
     return " ".join(text.split()[:MAX_REASON_WORDS])
 
 
@@ -95,11 +101,12 @@ def mentioned(query: str) -> str:
     return " and ".join(words) or "no number or address"
 
 
-def revealed(step: Step) -> str:
-    """Name the facts a step revealed, the unusual ones first, at most three.
+def revealed(step: Step, intent: str) -> str:
+    """Name the facts a step revealed that bear on the request, the unusual ones first, at most three.
 
     Args:
         step: The step before the one to be explained.
+        intent: Kind of request.
 
     Returns:
         Such as "login locked, identity verified".
@@ -108,11 +115,39 @@ def revealed(step: Step) -> str:
     if service == "adviser":
         return f"the hint {_plain(result['hint'])}"
     facts = {name: value for name, value in result.items() if f"{service}.{name}" in _FACT_NAMES}
+    facts = {n: v for n, v in facts.items() if n in (*asked_about(intent).get(service, ()), "error")} or facts
     if result.get("decision") == "over_limit":
         return f"{result['amount']:.2f} EUR is over the limit of {result['limit']:.0f} EUR"
     ordered = sorted(facts, key=lambda name: facts[name] in USUAL)
     named = [f"{_plain(name)} {_plain(facts[name])}" for name in ordered[:MAX_FACTS]]
     return ", ".join(named) or "nothing new"
+
+
+@lru_cache
+def asked_about(intent: str) -> dict[str, frozenset[str]]:
+    """Which facts of each service the handbook branches on for a kind of request.
+
+    Args:
+        intent: Key of the handbook.
+
+    Returns:
+        Fact names by service.
+    """
+    found: dict[str, set[str]] = {}
+
+    def walk(node: Node) -> None:
+        if isinstance(node, Choice):
+            walk(node.then)
+            walk(node.otherwise)
+        elif isinstance(node, Ask):
+            conditions = " & ".join(node.branches).split(" & ")
+            names = {name for name, equals, _ in (c.partition("=") for c in conditions) if equals}
+            found.setdefault(node.service, set()).update(names)
+            for branch in node.branches.values():
+                walk(branch)
+
+    walk(INTENTS[intent][1])
+    return {service: frozenset(names) for service, names in found.items()}
 
 
 def to_chat(trajectory: Trajectory) -> dict[str, Any]:

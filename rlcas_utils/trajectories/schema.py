@@ -11,6 +11,7 @@ from typing import Any
 
 from rlcas_utils.desk.actions import ACTIONS
 from rlcas_utils.desk.rewards import SIGNAL_NAMES
+from rlcas_utils.desk.rules import INTENTS
 from rlcas_utils.records import write_atomic
 
 SCHEMA = "rlcas-trajectory/1"
@@ -46,6 +47,7 @@ class Trajectory:
     Attributes:
         ticket_id: Ticket played.
         category: Its category; for balancing and reports only, the agent never saw it.
+        intent: Kind of request in the handbook; says which facts a reason names, the agent never saw it.
         template_id: Template the query was made from.
         agent: Name of the agent.
         seed: Seed of the agent's choices.
@@ -59,6 +61,7 @@ class Trajectory:
 
     ticket_id: str
     category: str
+    intent: str
     template_id: str
     agent: str
     seed: int
@@ -164,6 +167,7 @@ _TRAJECTORY_FIELDS: dict[str, Rule] = {
     "schema": (repr(SCHEMA), lambda v: v == SCHEMA),
     "ticket_id": _TEXT,
     "category": _TEXT,
+    "intent": (f"one of {', '.join(INTENTS)}", lambda v: v in INTENTS),
     "template_id": _TEXT,
     "agent": _TEXT,
     "seed": ("a whole number", lambda v: type(v) is int),
