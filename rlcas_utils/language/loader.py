@@ -134,11 +134,13 @@ def _from_pretrained(kind: Any, location: str, source: str | Path, **options: An
         raise LanguageModelError(
             f"{source} does not fit the GPU: {error}. Set QUANTIZE, or a smaller model."
         ) from error
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a folder without a usable config
         if Path(location).is_dir():
             raise LanguageModelError(
-                f"{source} holds no complete model: {error}. Delete and remake it."
+                f"{source} holds no complete model: {error}. Delete the folder and make it again."
             ) from error
+        if isinstance(error, ValueError):
+            raise
         raise LanguageModelError(
             f"{source} is not on this machine and the model hub cannot be reached ({type(error).__name__}). "
             "Connect to the network once, or set MODEL to smollm2-135m, which needs none."

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from transformers.utils import logging as transformers_logging
+
 from rlcas_utils.config import project_root
 from rlcas_utils.language import gguf, tiny
 
@@ -76,6 +78,7 @@ def _made_once(target: Path, make: Callable[[Path], None]) -> Path:
     unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     unfinished.mkdir(parents=True)
     try:
+        transformers_logging.disable_progress_bar()
         make(unfinished)
         os.replace(unfinished, target)
     except OSError:
