@@ -3,6 +3,7 @@
 import json
 import time
 import warnings
+from itertools import pairwise
 
 import gymnasium
 import numpy as np
@@ -50,7 +51,7 @@ def test_integer_types_are_equal():
 def test_bad_actions_raise(bad):
     env = make()
     env.reset(seed=5)
-    with pytest.raises((TypeError, ValueError), match="desk.ACTIONS"):
+    with pytest.raises((TypeError, ValueError), match=r"desk\.ACTIONS"):
         env.step(bad)
 
 
@@ -126,7 +127,7 @@ def test_vector_environments_work():
 def test_slices_cover_the_vector_without_overlap():
     stops = [(block.start, block.stop) for block in features.SLICES.values()]
     assert stops[0][0] == 0
-    assert all(left[1] == right[0] for left, right in zip(stops, stops[1:], strict=False))
+    assert all(left[1] == right[0] for left, right in pairwise(stops))
     assert stops[-1][1] == features.OBSERVATION_SIZE
 
 

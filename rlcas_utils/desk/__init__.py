@@ -1,4 +1,4 @@
-"""The customer-service desk: tickets, services, rewards, the episode, and its Gymnasium environment `RLCAS-v0`."""
+"""The customer-service desk: tickets, services, rewards, episodes, and the environment `RLCAS-v0`."""
 
 import gymnasium
 

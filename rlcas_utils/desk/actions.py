@@ -65,7 +65,7 @@ def as_action(value: object) -> int:
     action = int(value)
     if not 0 <= action < len(ACTIONS):
         raise ValueError(
-            f"action id {action} is outside 0..{len(ACTIONS) - 1}; there is no such action and ids do not wrap "
-            "round. Pass the id of an entry of desk.ACTIONS."
+            f"action id {action} is outside 0..{len(ACTIONS) - 1}; there is no such action and ids do not "
+            "wrap round. Pass the id of an entry of desk.ACTIONS."
         )
     return action

@@ -42,7 +42,7 @@ class RandomAgent:
 
 
 class OracleAgent:
-    """Follows the handbook with the ticket's true intent; the upper reference, not a policy one could deploy."""
+    """Follows the handbook with the true kind of request: the upper reference, not a policy to deploy."""
 
     name = "oracle"
 
@@ -52,7 +52,7 @@ class OracleAgent:
 
 
 class KeywordAgent:
-    """Rules of the kind a support team writes in an hour: keywords pick the first service, facts pick the rest."""
+    """What a support team writes in an hour: keywords pick the first service, facts pick the rest."""
 
     name = "rules"
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlcas_utils.desk.actions import ACTIONS, SERVICES
+from rlcas_utils.desk.facts import FACTS
 from rlcas_utils.desk.identifiers import Identifiers, normalise
-from rlcas_utils.desk.services import FACTS
 
 if TYPE_CHECKING:
     from rlcas_utils.desk.episode import Episode

@@ -1,4 +1,4 @@
-"""Policies that try to earn reward without doing the work; none may get more than 40 % of the oracle's return."""
+"""Policies that try to earn reward without doing the work; none may get 40 % of the oracle's return."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ScriptAgent:
 
 
 def hacking_agents() -> list[ScriptAgent | RandomAgent]:
-    """Return all policies of the test: constant actions, repeats, spam, endless advice, blind endings, random."""
+    """Return all policies: constant actions, repeats, spam, endless advice, blind endings, random."""
     tools = list(range(len(SERVICES)))
     agents: list[ScriptAgent | RandomAgent] = [RandomAgent(0)]
     agents += [ScriptAgent(f"always {name}", [action]) for action, name in enumerate(ACTIONS)]

@@ -1,4 +1,4 @@
-"""The desk's handbook: for every kind of request, which service to ask next and how to end, given what it said.
+"""The desk's handbook: for every kind of request, which service to ask next and how to end.
 
 A rule book is a tree. A node names a service and branches on facts of its answer; a leaf names an ending and
 the scenario. The hidden truth of a ticket (its shortest plan, its right ending, the deciding evidence) is
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rlcas_utils.desk.actions import ENDINGS, SERVICES
+from rlcas_utils.desk.facts import PREREQUISITE_ERRORS
 from rlcas_utils.desk.identifiers import Identifiers
-from rlcas_utils.desk.services import PREREQUISITE_ERRORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,10 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A node: ask `service`, then follow the first branch (`fact=value`, several joined by ` & `, or `*`) that holds."""
+    """A node: ask `service`, then follow the first branch that holds.
+
+    A branch reads `fact=value`, `fact=one|other`, several joined by ` & `, or `*` for any answer.
+    """
 
     service: str
     branches: dict[str, Ask | End]

@@ -1,4 +1,4 @@
-"""Finds the identifiers that a customer mentions: order, parcel and invoice numbers, e-mail, product, fault code.
+"""Finds what a customer mentions: order, parcel and invoice numbers, e-mail, product, fault code.
 
 Services call this themselves, so an action needs no arguments: what the customer wrote (and what earlier
 calls revealed) says which record is meant.

@@ -1,8 +1,8 @@
-"""Searches benchmark messages among training messages: exact, masked and near duplicates, unicode disguises included.
+"""Searches benchmark messages among training messages: exact, masked and near duplicates, disguises too.
 
-Messages are first made comparable (compatibility forms, accents, look-alike letters, punctuation), then names, products
-and numbers are masked, then character 5-grams are compared. A near duplicate shares 60 % of all grams, or is contained
-in the other message to 85 %.
+Messages are first made comparable (compatibility forms, accents, look-alike letters, punctuation), then
+names, products and numbers are masked, then character 5-grams are compared. A near duplicate shares 60 % of
+all grams, or is contained in the other message to 85 %.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Leak(NamedTuple):
 
 
 def fold(text: str) -> str:
-    """Return the message without what a disguise could change: case, accents, look-alikes, punctuation, spacing."""
+    """Return the message without case, accents, look-alike letters, punctuation and spacing."""
     plain = unicodedata.normalize("NFKD", text).lower().translate(_LOOKALIKE)
     plain = "".join(c for c in plain if unicodedata.category(c) not in ("Mn", "Cf"))
     return " ".join(re.findall(r"[a-z]+|[0-9]+", plain.replace("'", "")))
@@ -102,7 +102,7 @@ def _judge(left: str, right: str, shared: int, size_left: int, size_right: int) 
 
 
 def closest(benchmark: Sequence[str], training: Sequence[str]) -> list[tuple[float, str, str]]:
-    """Return for every benchmark message its most similar training message and their similarity (Jaccard, 0 to 1)."""
+    """Return every benchmark message with its most similar training message and their Jaccard similarity."""
     pool = [(_grams(masked(text)), text) for text in dict.fromkeys(training)]
     pairs = []
     for text in benchmark:

@@ -8,77 +8,17 @@ verified first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from rlcas_utils.desk.actions import SERVICES
+from rlcas_utils.desk.facts import FACTS as FACTS
+from rlcas_utils.desk.facts import Answer
 from rlcas_utils.desk.identifiers import Identifiers, normalise
 from rlcas_utils.desk.world import TODAY, World
 
 REFUND_LIMIT: float = 200.0
 REFUND_WINDOW_DAYS: int = 30
 WARRANTY_DAYS: int = 730
-
-FACTS: tuple[str, ...] = tuple(
-    f"{name}={value}"
-    for name, values in {
-        "order.error": "missing_order_number order_not_found",
-        "order.status": "processing hold_payment hold_fraud backordered shipped delivered cancelled",
-        "order.warranty": "valid expired",
-        "refund.error": "order_first",
-        "refund.decision": "eligible over_limit window_closed not_delivered pending paid payout_failed return_missing "
-        "fraud_flag identity_check",
-        "customer.error": "identity_first identity_mismatch",
-        "customer.status": "active closed",
-        "customer.profile": "ok duplicate sync_error",
-        "customer.balance": "clear due",
-        "customer.recovery": "on_file none",
-        "customer.changes": "recent none",
-        "customer.recent_orders": "none one many",
-        "customer.invoice": "clear open overdue duplicate generation_error not_found",
-        "auth.error": "missing_email unknown_email",
-        "auth.identity": "verified mismatch",
-        "auth.login": "ok locked suspicious sso_error code_desync",
-        "logistics.error": "missing_tracking tracking_not_found",
-        "logistics.status": "in_transit delayed out_for_delivery lost customs address_problem delivered_signed "
-        "delivered_unsigned damaged",
-        "inventory.error": "missing_product",
-        "inventory.lifecycle": "current replaced discontinued recalled",
-        "inventory.stock": "in_stock restock_dated none_planned count_error",
-        "knowledge.match": "how_to known_fix no_fix outage hardware_defect safety_check no_match details_needed",
-    }.items()
-    for value in values.split()
-)
-"""Every fact a service can reveal, as `service.name=value`; what the vector observation flags."""
-
-PREREQUISITE_ERRORS = frozenset({"order_first", "identity_first", "identity_mismatch"})
-"""Failures the agent causes by calling too early; the other failures are facts about the ticket."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one call returns.
-
-    Attributes:
-        service: Short service name.
-        ok: False for a typed failure.
-        facts: Deciding facts, `name` (with service prefix) to value.
-        details: Further small JSON values for the reader.
-        text: One line for language models, at most about 40 tokens.
-        found: Identifiers that this answer reveals to later calls.
-    """
-
-    service: str
-    ok: bool
-    facts: dict[str, str]
-    details: dict[str, Any]
-    text: str
-    found: dict[str, str] = field(default_factory=dict)
-
-    def result(self) -> dict[str, Any]:
-        """Return the small JSON object: service, ok, facts without prefix, details."""
-        facts = {name.partition(".")[2]: value for name, value in self.facts.items()}
-        return {"service": self.service, "ok": self.ok, **facts, **self.details}
 
 
 def call(world: World, service: str, query: str, known: Identifiers, facts: dict[str, str]) -> Answer:
@@ -124,7 +64,8 @@ def _order(world: World, query: str, known: Identifiers, facts: dict[str, str]) 
     age_days = (TODAY - TODAY.fromisoformat(row["placed_on"])).days
     warranty = "valid" if age_days <= WARRANTY_DAYS else "expired"
     parcel_id = parcel["parcel_id"] if parcel else ""
-    text = f"order {known.order_id}: status {row['status']}, {row['model']} {row['kind']}, {row['total']:.2f} EUR, warranty {warranty}"
+    what = f"{row['model']} {row['kind']}, {row['total']:.2f} EUR, warranty {warranty}"
+    text = f"order {known.order_id}: status {row['status']}, {what}"
     return Answer(
         "order",
         True,
@@ -141,7 +82,8 @@ def _refund(world: World, query: str, known: Identifiers, facts: dict[str, str])
     order = world.row("SELECT * FROM orders WHERE order_id = ?", known.order_id)
     refund = world.row("SELECT * FROM refunds WHERE order_id = ?", known.order_id)
     decision = refund["state"] if refund else _refund_check(order)
-    text = f"refund for order {known.order_id}: {decision}, amount {order['total']:.2f} EUR, limit {REFUND_LIMIT:.0f} EUR."
+    amount = f"amount {order['total']:.2f} EUR, limit {REFUND_LIMIT:.0f} EUR"
+    text = f"refund for order {known.order_id}: {decision}, {amount}."
     details = {"order_id": known.order_id, "amount": order["total"], "limit": REFUND_LIMIT}
     return Answer("refund", True, {"refund.decision": decision}, details, text)
 
@@ -221,7 +163,8 @@ def _logistics(world: World, query: str, known: Identifiers, facts: dict[str, st
     if row is None:
         return _failure("logistics", "tracking_not_found", f"no parcel {known.parcel_id}.")
     details = {"parcel_id": known.parcel_id, "carrier": row["carrier"], "last_scan_days": row["scan_days"]}
-    text = f"parcel {known.parcel_id} ({row['carrier']}): {row['status']}, last scan {row['scan_days']} days ago."
+    scan = f"last scan {row['scan_days']} days ago"
+    text = f"parcel {known.parcel_id} ({row['carrier']}): {row['status']}, {scan}."
     return Answer(
         "logistics", True, {"logistics.status": row["status"]}, details, text, {"order_id": row["order_id"]}
     )
@@ -238,8 +181,8 @@ def _inventory(world: World, query: str, known: Identifiers, facts: dict[str, st
         "units": row["units"],
         "restock_on": row["restock_on"],
     }
-    when = f", restock {row['restock_on']}" if row["restock_on"] else ""
-    text = f"{row['model']} {row['kind']}: {row['lifecycle']}, stock {row['stock']} ({row['units']} units{when})."
+    units = f"{row['units']} units" + (f", restock {row['restock_on']}" if row["restock_on"] else "")
+    text = f"{row['model']} {row['kind']}: {row['lifecycle']}, stock {row['stock']} ({units})."
     return Answer("inventory", True, state, details, text)
 
 
@@ -255,7 +198,7 @@ def _knowledge(world: World, query: str, known: Identifiers, facts: dict[str, st
 
 
 def search_articles(world: World, query: str, fault: str) -> dict[str, Any] | None:
-    """Find the article for a message: by fault code if there is one, else by the most keywords (first on a tie)."""
+    """Find the article for a message: by its fault code, else by the most keywords (first on a tie)."""
     rows = world.rows("SELECT * FROM articles ORDER BY article_id")
     if fault:
         return next((row for row in rows if row["keywords"] == fault), None)

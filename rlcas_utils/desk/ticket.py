@@ -1,4 +1,4 @@
-"""A ticket: what the customer wrote, and the hidden truth worked out by walking the handbook on the real database."""
+"""A ticket: what the customer wrote, and the hidden truth worked out on the real database."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ def _benchmark_ticket(entry: dict[str, Any]) -> Ticket:
     declared = {key: entry[key] for key in worked_out}
     if declared != worked_out:
         raise ValueError(
-            f"benchmark ticket {entry['id']} declares {declared}, but the handbook and the database give {worked_out}; "
-            "its score would be wrong. Correct the entry in data/desk/benchmark.yaml."
+            f"benchmark ticket {entry['id']} declares {declared}, but the handbook and the database give "
+            f"{worked_out}; its score would be wrong. Correct the entry in data/desk/benchmark.yaml."
         )
     return ticket
 
@@ -155,7 +155,7 @@ class _Generator:
         return self.rng.choice(codes).upper()
 
     def _attached(self, message: str, intent: str, row: dict[str, Any]) -> dict[str, str]:
-        """Some messages come through a contact form that adds the order or the signed-in customer's address."""
+        """Some messages come through a contact form that adds the order or the customer's address."""
         if self.rng.random() > 0.35:
             return {}
         if INTENTS[intent][0] in ("account", "auth", "billing"):

@@ -1,4 +1,4 @@
-"""Builds the shop behind the desk: one SQLite database, the same on every machine, from `data/desk/world.yaml`.
+"""Builds the shop behind the desk: one SQLite database, the same on every machine, from committed seeds.
 
 Customers are split into three blocks so that training, validation and benchmark tickets never share a record.
 States (a lost parcel, a refund over the limit, a locked login) are drawn from the tables below; what a
