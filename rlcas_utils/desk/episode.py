@@ -134,8 +134,8 @@ class Episode:
     def _refuse_when_done(self) -> None:
         if self.done:
             raise RuntimeError(
-                f"the episode of ticket {self.ticket.ticket_id} is over ({self.history[-1].outcome}); another "
-                "step would count after the end. Start a new Episode or call reset()."
+                f"the episode of ticket {self.ticket.ticket_id} is over ({self.history[-1].outcome}); "
+                "another step would count after the end. Start a new Episode or call reset()."
             )
 
     def _call(self, service: str) -> tuple[dict[str, float], dict[str, Any], str]:
