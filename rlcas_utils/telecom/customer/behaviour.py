@@ -67,8 +67,8 @@ class ScriptedCustomer(BaseUser):
         super().__init__(instructions=instructions)
         if stop_style not in STOP_STYLES:
             raise ValueError(
-                f"stop_style is {stop_style!r}; the customer would not know when to hang up. Use one of"
-                f" {STOP_STYLES}."
+                f"stop_style is {stop_style!r}; the customer would not know when to hang up. Use one of "
+                f"{STOP_STYLES}."
             )
         for name, value in (("small_talk", small_talk), ("misunderstanding", misunderstanding)):
             if not 0.0 <= value <= 1.0:

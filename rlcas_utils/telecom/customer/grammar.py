@@ -58,9 +58,9 @@ STATE_THEN_VERB = re.compile(rf"\b({_STATES})\s+(?=(?:{IMPERATIVES})\b)")
 
 CONSENT_QUESTION = re.compile(
     r"\b(?:would you (?:like|prefer|be)|do you (?:want|agree|accept|consent|authorize|approve|wish)"
-    r"|(?:shall|should) i|(?:may|can|could) i(?! (?:kindly |please )?(?:ask|request)\b)"
-    r"|are you (?:ok|okay|willing|happy|comfortable|ready|fine)"
-    r"|is (?:that|it|this) (?:ok|okay|fine|alright|all right|acceptable))\b"
+    r"|(?:shall|should) i|(?:may|can|could) i(?! (?:kindly |please )?(?:ask|request)\b)|are you (?:ok|okay"
+    r"|willing|happy|comfortable|ready|fine)|is (?:that|it|this) (?:ok|okay|fine|alright|all right"
+    r"|acceptable))\b"
 )
 """Questions for a yes: the agent would act, not the customer."""
 

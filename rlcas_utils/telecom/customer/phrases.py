@@ -12,14 +12,11 @@ OPENINGS: dict[str, tuple[str, ...]] = {
     ),
     "speed": (
         "my mobile data isn't working properly. It either stops completely or is very slow. I need "
-        "excellent "
-        "internet speed and I don't have Wi-Fi.",
+        "excellent internet speed and I don't have Wi-Fi.",
         "I'm having trouble with my mobile data: it stops or is extremely slow. I really need excellent "
-        "speed, "
-        "nothing less.",
+        "speed, nothing less.",
         "the internet on my phone keeps stopping or crawling. I want excellent mobile data speed, and I "
-        "have no "
-        "Wi-Fi here.",
+        "have no Wi-Fi here.",
     ),
     "mms": (
         "I haven't been able to send MMS messages with my messaging app for the past few hours. Can you "

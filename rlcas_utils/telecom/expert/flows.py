@@ -67,7 +67,7 @@ def _resume(case: Case) -> Flow:
     if bill is None:
         yield from transfer(case, "The line is suspended for a reason that cannot be lifted")
     yield from call("send request", "send_payment_request", customer_id=customer_id, bill_id=bill["bill_id"])
-    yield from ask(case, "pay bill", bill=bill["bill_id"], due=float(bill["total_due"]))
+    yield from ask(case, "pay bill", bill=bill["bill_id"])
     for _ in range(1 + MAX_REPEATS):
         paid = reading.record((yield from call("verify bill", "get_details_by_id", id=bill["bill_id"])))
         if paid.get("status") == "Paid":
@@ -163,8 +163,7 @@ def _allowance(case: Case) -> Flow:
             (yield from call("read plan", "get_details_by_id", id=case.notes.line["plan_id"]))
         )
         price = REFUEL_GB * float(plan["data_refueling_price_per_gb"])
-        facts = {"used": usage["data_used_gb"], "limit": usage["data_limit_gb"], "price": price}
-        if reading.agrees((yield from ask(case, "offer refuel", **facts))):
+        if reading.agrees((yield from ask(case, "offer refuel", price=price))):
             yield from call("refuel", "refuel_data", **ids, gb_amount=REFUEL_GB)
     case.notes.todo.discard("usage")
 

@@ -1,7 +1,8 @@
 """The expert's memory, written out as the thought that goes with each action.
 
-The thought is the whole memory: together with the customer's last answer it decides the next action. A
-test holds the expert to that, because a small model that imitates it has to live by it.
+The thought is the whole memory, apart from the identifiers of customer, line and plan (the same in every
+task): together with the last answer it decides the next action. A test holds the expert to that, because a
+small model that imitates it has to live by it.
 """
 
 from dataclasses import dataclass, field

@@ -51,12 +51,10 @@ MESSAGES: dict[str, tuple[str, ...]] = {
         "Could you restart the phone, please?",
     ),
     "pay bill": (
-        "Your line is suspended because bill {bill} of ${due:.2f} is overdue. I have sent you a payment "
-        "request. "
-        "Please make the payment.",
-        "The cause is an overdue bill, {bill}, with ${due:.2f} due. A payment request is on its way to "
-        "you. If you "
-        "agree, please make the payment.",
+        "Your line is suspended because bill {bill} is overdue. I have sent you a payment request. Please "
+        "make the payment.",
+        "The cause is an overdue bill, {bill}. A payment request is on its way to you. If you agree, "
+        "please make the payment.",
     ),
     "pay bill again": (
         "The bill isn't paid yet. Please make the payment so that I can resume your line.",
@@ -86,11 +84,9 @@ MESSAGES: dict[str, tuple[str, ...]] = {
         "Please toggle Data Roaming ON in your phone settings.",
     ),
     "offer refuel": (
-        "Your data is used up: {used} GB of {limit} GB. I can refuel 2 GB for ${price:.2f}, or you could "
-        "change "
-        "your plan. Would you like me to refuel 2 GB?",
-        "You have used {used} of {limit} GB. Would you like to refuel 2 GB for ${price:.2f}, or change "
-        "your plan?",
+        "Your data allowance is used up. I can refuel 2 GB for ${price:.2f}, or you could change your "
+        "plan. Would you like me to refuel 2 GB?",
+        "You have used all your data. Would you like to refuel 2 GB for ${price:.2f}, or change your plan?",
     ),
     "test speed": (
         "Please run a speed test and tell me the result.",
