@@ -21,7 +21,7 @@ from rlcas_utils.desk.ticket import Ticket, make_ticket
 from rlcas_utils.desk.world import BLOCKS, World, default_world
 
 SPLITS: tuple[str, ...] = ("train", "validation", "benchmark")
-PER_TEMPLATE: dict[str, int] = {"train": 8, "validation": 3}
+PER_TEMPLATE: dict[str, int] = {"train": 6, "validation": 3}
 _TRIES: int = 6
 
 
