@@ -173,6 +173,9 @@ def toggle(clause: Clause, context: Context) -> list[Request]:
     ]
 
 
+_IN_BAR = re.compile(r"\b(?:in|on|at) (?:your|the) (?:status bar|top)\b")
+
+
 def visible_topics(clause: Clause) -> list[str]:
     """Topics to look at, without those that are only said to be visible in another one.
 
@@ -188,7 +191,13 @@ def visible_topics(clause: Clause) -> list[str]:
             kept.append(mention.topic)
             owner = mention.topic
         previous: Mention | None = mention
-    return kept
+    return ["status_bar"] if "status_bar" in kept and _IN_BAR.search(clause.text) else kept
+
+
+def _already_seen(found: list[str], clause: Clause, context: Context) -> bool:
+    """True for the second half of "look at the status bar and tell me if you see an airplane"."""
+    symbols = topics.ABSORBS["status_bar"].issuperset(found)
+    return context.acted and context.last == "status_bar" and symbols and "you see" in clause.text
 
 
 def check(clause: Clause, context: Context) -> list[Request]:
@@ -196,18 +205,20 @@ def check(clause: Clause, context: Context) -> list[Request]:
     looks = clause.mood == "question" or lexicon.VERBS["check"].search(clause.text)
     if not looks and not (clause.mood == "bare" and context.carry in ("", "check")):
         return []
-    topics = visible_topics(clause)
-    if not topics and context.last and lexicon.CHECK_PRONOUN.search(clause.text):
-        topics = [context.last]
+    found = visible_topics(clause)
+    if not found and context.last and lexicon.CHECK_PRONOUN.search(clause.text):
+        found = [context.last]
     opened = context.opened or ("" if context.acted else context.last)
-    if not topics and opened and lexicon.READ_OUT.search(clause.text):
-        topics = [opened]
+    if not found and opened and lexicon.READ_OUT.search(clause.text):
+        found = [opened]
+    if _already_seen(found, clause, context):
+        return []
     if re.search(r"\b(?:your|the) line\b", clause.text):
-        topics = [topic for topic in topics if topic != "roaming"]
+        found = [topic for topic in found if topic != "roaming"]
     needs_app = {"permissions", "app"}
     return [
         _call(device.CHECK_TOOLS[t], **({"app_name": _app(clause.text)} if t in needs_app else {}))
-        for t in topics
+        for t in found
     ]
 
 
