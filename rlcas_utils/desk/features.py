@@ -1,6 +1,6 @@
 """The vector form of an episode: hashed text of the message, then what the services revealed.
 
-Blocks (see `SLICES`): words and word pairs, character 3- to 5-grams (each hashed with CRC-32, signed,
+Blocks (see `SLICES`): words, character 3- to 5-grams (each hashed with CRC-32, signed,
 L2-normalised), identifiers written in the message, facts, services called, services failed, last action,
 adviser's hint, step fraction. Identifiers and digits are masked in the text. The category is not in it.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import zlib
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,8 +22,8 @@ from rlcas_utils.desk.identifiers import Identifiers, normalise
 if TYPE_CHECKING:
     from rlcas_utils.desk.episode import Episode
 
-NUM_WORD: int = 384
-NUM_CHAR: int = 384
+NUM_WORD: int = 512
+NUM_CHAR: int = 512
 _IDENTIFIERS = tuple(Identifiers.__dataclass_fields__)
 
 
@@ -93,8 +92,7 @@ def text_features(text: str) -> NDArray[np.float32]:
     words = re.findall(r"[a-z']+|0|[!?]", mask(text))
     padded = [f" {word} " for word in words if len(word) > 1]
     chars = [p[i : i + n] for p in padded for n in (3, 4, 5) for i in range(len(p) - n + 1)]
-    pairs = [f"{a} {b}" for a, b in pairwise(words)]
-    return np.concatenate([hashed(words + pairs, NUM_WORD), hashed(chars, NUM_CHAR)])
+    return np.concatenate([hashed(words, NUM_WORD), hashed(chars, NUM_CHAR)])
 
 
 @lru_cache(maxsize=8192)
