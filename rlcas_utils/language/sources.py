@@ -58,7 +58,7 @@ def display_name(source: str | Path) -> str:
 def tiny_name() -> str:
     """Return a folder name that changes with the text the vocabulary is built from."""
     digest = hashlib.sha256("\0".join(_desk_texts()).encode()).hexdigest()[:8]
-    return f"tiny-{tiny.INITIAL_SCALE}-{digest}"
+    return f"tiny-{tiny.EMBEDDING_SCALE}-{digest}"
 
 
 @lru_cache(maxsize=1)
