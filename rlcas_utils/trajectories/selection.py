@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ def select(
         max_per_category: Most episodes kept of one category.
 
     Returns:
-        Episodes kept, best first within a category, and the report.
+        Episodes kept, category by category, and the report.
     """
     dropped: dict[str, Counter[str]] = defaultdict(Counter)
     seen: set[tuple[str, tuple[int, ...]]] = set()
@@ -98,11 +99,16 @@ def select(
             continue
         seen.add(duplicate_key(trajectory))
         good.append(trajectory)
-    kept = balance(good, max_per_category)
+    # By a hash of the ticket's name: by return, the scenarios that pay most would crowd out the others.
+    kept = balance(sorted(good, key=lambda t: (_shuffled(t.ticket_id), t.seed)), max_per_category)
     surplus = Counter(t.category for t in good) - Counter(t.category for t in kept)
     if surplus:
         dropped["over the category's share"] = surplus
     return kept, FilterReport(len(trajectories), Counter(t.category for t in kept), dict(dropped))
+
+
+def _shuffled(ticket_id: str) -> str:
+    return hashlib.sha256(ticket_id.encode()).hexdigest()
 
 
 def balance(trajectories: Sequence[Trajectory], max_per_category: int) -> list[Trajectory]:
