@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,7 @@ from rlcas_utils.trajectories import (
     write_trajectories,
 )
 from rlcas_utils.trajectories.rendering import revealed
+from rlcas_utils.trajectories.selection import wasted_steps
 
 
 def make(
@@ -158,6 +160,15 @@ def test_balance_takes_templates_in_turn():
     assert [t.ticket_id for t in balance(many, 3)] == ["a0", "b0", "a1"]
     with pytest.raises(ValueError, match="max_per_category is 0"):
         balance(many, 0)
+
+
+def test_clean_episodes_come_before_wasteful_ones():
+    clean, clumsy = make(ticket="z", template="a"), make(ticket="a", template="a", actions=(0, 0, 7))
+    wasteful = replace(clumsy.steps[1], signals=fire(redundant_call=1.0), reward=-1.0)
+    clumsy = replace(clumsy, steps=(clumsy.steps[0], wasteful, clumsy.steps[2]))
+    assert (wasted_steps(clean), wasted_steps(clumsy)) == (0, 1)
+    kept, _ = select([clumsy, clean], 5.0, max_per_category=1)
+    assert [t.ticket_id for t in kept] == ["z"]
 
 
 def test_split_shares_no_template_and_covers_every_category():

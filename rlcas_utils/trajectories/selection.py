@@ -99,12 +99,26 @@ def select(
             continue
         seen.add(duplicate_key(trajectory))
         good.append(trajectory)
-    # By a hash of the ticket's name: by return, the scenarios that pay most would crowd out the others.
-    kept = balance(sorted(good, key=lambda t: (_shuffled(t.ticket_id), t.seed)), max_per_category)
+    # Clean ones first, then by a hash: by return, the scenarios that pay most would crowd out the others.
+    preferred = sorted(good, key=lambda t: (wasted_steps(t), _shuffled(t.ticket_id), t.seed))
+    kept = balance(preferred, max_per_category)
     surplus = Counter(t.category for t in good) - Counter(t.category for t in kept)
     if surplus:
         dropped["over the category's share"] = surplus
     return kept, FilterReport(len(trajectories), Counter(t.category for t in kept), dict(dropped))
+
+
+def wasted_steps(trajectory: Trajectory) -> int:
+    """Count the steps that a better agent would not have taken.
+
+    Args:
+        trajectory: Episode to look at.
+
+    Returns:
+        Number of redundant, irrelevant or failed calls.
+    """
+    waste = ("redundant_call", "irrelevant_tool", "failed_call")
+    return sum(any(step.signals[name] < 0.0 for name in waste) for step in trajectory.steps)
 
 
 def _shuffled(ticket_id: str) -> str:
