@@ -27,8 +27,9 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
 
+# One compute thread a process: the suite starts several, and threads that wait for each other cost minutes.
 test: $(STAMP)
-	$(PY) -m pytest
+	OMP_NUM_THREADS=1 $(PY) -m pytest
 
 lint: $(STAMP)
 	$(PY) -m ruff check .

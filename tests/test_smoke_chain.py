@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import nbformat
 import pytest
@@ -19,7 +18,6 @@ from rlcas_utils.stages import STAGES
 NOTEBOOKS = sorted(path.stem for path in (project_root() / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 MACHINE_UNITS = {"s", "tokens/s", "GiB"}
 CANARY = "CANARY-7f3a9d21"
-LONGEST_PASS_S = 600
 
 pytestmark = [
     pytest.mark.chain,
@@ -39,13 +37,11 @@ def start(runs_dir):
 def passes(tmp_path_factory):
     """Run the chain twice from a foreign working directory; return the two run folders."""
     folders = [tmp_path_factory.mktemp(name) for name in ("first", "second")]
-    started = time.monotonic()
     running = [start(folder) for folder in folders]
     outputs = [process.communicate()[0] for process in running]
     for process, output in zip(running, outputs, strict=True):
         assert process.returncode == 0, output
         assert CANARY not in output
-    assert time.monotonic() - started < LONGEST_PASS_S
     return [folder / "smoke" for folder in folders]
 
 
