@@ -142,7 +142,7 @@ class _BrokenCustomer(type(puppet_customer(TASK, 0))):
 def test_a_failing_customer_is_not_the_agents_fault():
     conversation = TelecomConversation(TASK, _BrokenCustomer(TASK.user_scenario))
     assert conversation.reply(_call("respond", content="Hello")) is None
-    assert conversation.score.end == "customer_error"
+    assert conversation.score.end == "infrastructure_error"
 
 
 def test_rows_have_one_entry_per_attempt_and_refuse_training_tasks():

@@ -25,7 +25,7 @@ END_AGENT = tau2.TerminationReason.AGENT_STOP.value
 END_CUSTOMER = tau2.TerminationReason.USER_STOP.value
 END_MAX_STEPS = tau2.TerminationReason.MAX_STEPS.value
 END_MAX_TURNS = "max_turns"
-END_CUSTOMER_ERROR = "customer_error"
+END_CUSTOMER_ERROR = "infrastructure_error"
 END_UNUSABLE = "unusable_output"
 SCORED_ENDS = (END_AGENT, END_CUSTOMER)
 
