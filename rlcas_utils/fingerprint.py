@@ -1,9 +1,9 @@
 """The fingerprint of a stage: one hash over everything that decides its result.
 
-Notebook code, parameter values, the package modules it imports (directly or through others), its data files and
-the files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only write
-records or find paths do not count either, so that a better error message there does not throw away an hour of
-training.
+Notebook code, parameter values, the package modules it imports (directly or through others), its data files
+and the files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only
+write records or find paths do not count either, so that a better error message there does not throw away an
+hour of training.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from rlcas_utils.config import Profile
 
 QUIET = {
     "TRL_EXPERIMENTAL_SILENCE": "1",
+    # tqdm asks for a widget package that a headless run has no use for.
+    "PYTHONWARNINGS": "ignore:IProgress not found",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "TOKENIZERS_PARALLELISM": "false",
     # Progress bars of libraries leave broken widget data and thousands of lines in a saved notebook.
