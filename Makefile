@@ -1,7 +1,7 @@
 # make course            the whole course, headless          PROFILE=smoke|cpu|a10g|multi_gpu  ONLY=02  FROM=04
 # make test              unit tests and the smoke chain
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
-# make lint, make lock, make clean, make readme
+# make lint, make lock, make clean, make readme, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
 
@@ -22,7 +22,7 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test lint lock env clean readme
+.PHONY: course test lint lock env clean readme publish
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -38,6 +38,10 @@ lint: $(STAMP)
 # README.md's tables and picture, from the records in results/.
 readme: $(STAMP)
 	$(PY) -m rlcas_utils.readme
+
+# Makes a finished run the project's reference: results/, figures/, data/samples/.
+publish: $(STAMP)
+	$(PY) -m rlcas_utils.run.publish "$(PROFILE)"
 
 env: $(STAMP)
 

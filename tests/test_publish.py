@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from rlcas_utils.records import sha256_file
+from rlcas_utils.run import publish as publishing
+from rlcas_utils.stages import STAGES
+
+
+@pytest.fixture
+def finished(tmp_path, monkeypatch):
+    """A run folder of seven stages; the first has a figure, episode rows and a file that stays behind."""
+    run_dir = tmp_path / "runs" / "cpu"
+    for folder in ("records", "figures", "a"):
+        (run_dir / folder).mkdir(parents=True)
+    (run_dir / "figures" / "f.png").write_bytes(b"picture")
+    (run_dir / "figures" / "f.json").write_text("{}")
+    for name in ("desk_x.jsonl", "train.jsonl"):
+        (run_dir / "a" / name).write_text("{}\n")
+    outputs = {f"a/{name}": sha256_file(run_dir / "a" / name) for name in ("desk_x.jsonl", "train.jsonl")}
+    figures = {"f": sha256_file(run_dir / "figures" / "f.png")}
+    for number, stem in enumerate(STAGES):
+        record = {"git": {"dirty": False}, "figures": {}, "outputs": {}}
+        if number == 0:
+            record |= {"figures": figures, "outputs": outputs}
+        (run_dir / "records" / f"{stem}.json").write_text(json.dumps(record))
+    monkeypatch.setattr(publishing, "read_record", lambda path: json.loads(path.read_text()))
+    return run_dir
+
+
+def test_records_figures_and_episode_rows_are_copied_and_nothing_else(finished, tmp_path):
+    root = tmp_path / "project"
+    written = {path.relative_to(root).as_posix() for path in publishing.publish(finished, root)}
+    expected = {f"results/cpu/{stem}.json" for stem in STAGES}
+    assert written == expected | {"figures/f.png", "figures/f.json", "data/samples/desk_x.jsonl"}
+
+
+def test_a_changed_figure_is_refused(finished, tmp_path):
+    (finished / "figures" / "f.png").write_bytes(b"another")
+    with pytest.raises(publishing.UnfitForReference, match=r"f\.png is not the file"):
+        publishing.publish(finished, tmp_path / "project")
+    assert not (tmp_path / "project").exists()
+
+
+def test_uncommitted_sources_and_missing_stages_are_refused(finished, tmp_path):
+    path = finished / "records" / f"{list(STAGES)[2]}.json"
+    path.write_text(json.dumps({"git": {"dirty": True}, "figures": {}, "outputs": {}}))
+    with pytest.raises(publishing.UnfitForReference, match="uncommitted sources"):
+        publishing.publish(finished, tmp_path / "project")
+    path.unlink()
+    with pytest.raises(publishing.UnfitForReference, match="has no record"):
+        publishing.publish(finished, tmp_path / "project")
