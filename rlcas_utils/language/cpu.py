@@ -10,15 +10,11 @@ through the base model is gone (measured on SmolLM2-135M: cosine 0.10 with the t
 elsewhere. Prompt and padding have none, so the language-model head works for nothing on most tokens.
 """
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-
-# At every import bitsandbytes logs that an optional CPU kernel is missing; it has another one.
-logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
 
 
 def disable_bnb_cpu_packing(model: torch.nn.Module) -> int:
