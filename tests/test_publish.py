@@ -4,15 +4,19 @@ import pytest
 
 from rlcas_utils.records import sha256_file
 from rlcas_utils.run import publish as publishing
-from rlcas_utils.stages import STAGES
+from rlcas_utils.stages import FILTER, SAC, STAGES
 
 
 @pytest.fixture
 def finished(tmp_path, monkeypatch):
     """A run folder of seven stages; the first has a figure, episode rows and a file that stays behind."""
     run_dir = tmp_path / "runs" / "cpu"
-    for folder in ("records", "figures", "a"):
+    for folder in ("records", "figures", "a", SAC, FILTER):
         (run_dir / folder).mkdir(parents=True)
+    (run_dir / SAC / "expert.safetensors").write_bytes(b"weights")
+    for split in ("train", "validation"):
+        lines = [f'{{"category": "{c}", "n": {n}}}\n' for n in range(30) for c in ("auth", "order")]
+        (run_dir / FILTER / f"{split}.jsonl").write_text("".join(lines))
     (run_dir / "figures" / "f.png").write_bytes(b"picture")
     (run_dir / "figures" / "f.json").write_text("{}")
     for name in ("desk_x.jsonl", "train.jsonl"):
@@ -28,11 +32,18 @@ def finished(tmp_path, monkeypatch):
     return run_dir
 
 
-def test_records_figures_and_episode_rows_are_copied_and_nothing_else(finished, tmp_path):
+def test_records_figures_and_samples_are_copied_and_nothing_else(finished, tmp_path):
     root = tmp_path / "project"
     written = {path.relative_to(root).as_posix() for path in publishing.publish(finished, root)}
     expected = {f"results/cpu/{stem}.json" for stem in STAGES}
-    assert written == expected | {"figures/f.png", "figures/f.json", "data/samples/desk_x.jsonl"}
+    samples = {f"data/samples/{n}" for n in ("desk_x.jsonl", "sac_expert.safetensors")}
+    chats = {f"data/samples/sft_{split}.jsonl" for split in ("train", "validation")}
+    assert written == expected | samples | chats | {"figures/f.png", "figures/f.json"}
+    kept = [
+        json.loads(line) for line in (root / "data/samples/sft_validation.jsonl").read_text().splitlines()
+    ]
+    assert kept == [{"category": c, "n": n} for n in range(5) for c in ("auth", "order")]
+    assert len((root / "data/samples/sft_train.jsonl").read_text().splitlines()) == 2 * 25
 
 
 def test_a_changed_figure_is_refused(finished, tmp_path):

@@ -1,15 +1,19 @@
-"""Makes a finished run the project's reference: its records, figures and episode rows."""
+"""Makes a finished run the project's reference: its records, its figures, and samples of its hand-offs."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
+from collections import Counter
 from pathlib import Path
 
 from rlcas_utils.config import project_root
-from rlcas_utils.records import read_record, sha256_file
-from rlcas_utils.stages import STAGES
+from rlcas_utils.records import read_record, sha256_file, write_atomic
+from rlcas_utils.stages import FILTER, SAC, STAGES
+
+CHATS_PER_CATEGORY = {"train": 25, "validation": 5}
 
 
 class UnfitForReference(ValueError):
@@ -17,7 +21,7 @@ class UnfitForReference(ValueError):
 
 
 def publish(run_dir: Path, root: Path) -> list[Path]:
-    """Copy records to results/<profile>/, figures to figures/, episode rows to data/samples/.
+    """Copy records to results/<profile>/, figures to figures/, samples of hand-offs to data/samples/.
 
     Args:
         run_dir: A finished run, such as runs/cpu.
@@ -30,17 +34,36 @@ def publish(run_dir: Path, root: Path) -> list[Path]:
         UnfitForReference: A stage is missing, ran from uncommitted sources, or its files have changed since.
     """
     records = {stem: _record(run_dir, stem) for stem in STAGES}
-    copies = [(run_dir / "records" / f"{stem}.json", root / "results" / run_dir.name) for stem in STAGES]
     for record in records.values():
         for name, expected in record["figures"].items():
-            picture = run_dir / "figures" / f"{name}.png"
-            _unchanged(picture, expected)
-            copies += [(picture, root / "figures"), (picture.with_suffix(".json"), root / "figures")]
-        for name, expected in record["outputs"].items():
-            if name.endswith(".jsonl") and Path(name).name.startswith(("desk_", "telecom_")):
-                _unchanged(run_dir / name, expected)
-                copies.append((run_dir / name, root / "data" / "samples"))
-    return [_copy(source, folder) for source, folder in copies]
+            _unchanged(run_dir / "figures" / f"{name}.png", expected)
+    results, figures, samples = root / "results" / run_dir.name, root / "figures", root / "data" / "samples"
+    pictures = [run_dir / "figures" / name for record in records.values() for name in record["figures"]]
+    written = [_copy(run_dir / "records" / f"{stem}.json", results / f"{stem}.json") for stem in STAGES]
+    for picture in (path.with_suffix(ending) for path in pictures for ending in (".png", ".json")):
+        written.append(_copy(picture, figures / picture.name))
+    for rows in (run_dir / name for name in _episode_rows(records)):
+        written.append(_copy(rows, samples / rows.name))
+    written.append(_copy(run_dir / SAC / "expert.safetensors", samples / "sac_expert.safetensors"))
+    chats = [run_dir / FILTER / f"{split}.jsonl" for split in CHATS_PER_CATEGORY]
+    return written + [_sample_chats(path, samples) for path in chats]
+
+
+def _episode_rows(records: dict[str, dict]) -> list[str]:
+    outputs = [name for record in records.values() for name in record["outputs"] if name.endswith(".jsonl")]
+    return [name for name in outputs if Path(name).name.startswith(("desk_", "telecom_"))]
+
+
+def _sample_chats(path: Path, folder: Path) -> Path:
+    """Write the first chats of each category, so that a sample is as balanced as its source."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        category = json.loads(line)["category"]
+        seen[category] += 1
+        if seen[category] <= CHATS_PER_CATEGORY[path.stem]:
+            kept.append(line + "\n")
+    return write_atomic(folder / f"sft_{path.name}", "".join(kept))
 
 
 def _record(run_dir: Path, stem: str) -> dict:
@@ -62,9 +85,9 @@ def _unchanged(path: Path, expected: str) -> None:
         )
 
 
-def _copy(source: Path, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copy2(source, folder / source.name))
+def _copy(source: Path, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copyfile(source, target))
 
 
 def main(arguments: list[str] | None = None) -> int:
