@@ -147,7 +147,7 @@ class Stage:
         except records.RecordError as error:
             raise records.RecordError(f"metric {name}: {error}") from error
 
-    def figure(self, fig: Figure, name: str, *, caption: str, alt: str) -> Path:
+    def figure(self, fig: Figure, name: str, *, caption: str, alt: str) -> None:
         """Save a figure with its caption below the run folder and show the saved picture.
 
         Args:
@@ -160,7 +160,6 @@ class Stage:
         path = figures.save_figure(fig, self.run_dir / "figures" / name, caption=caption, alt=alt, run=run)
         self._figures[name] = records.sha256_file(path)
         figures.show_figure(fig, path, alt)
-        return path
 
     def finish(self) -> dict[str, Any]:
         """Hash the outputs, write the run record and print its metrics.
