@@ -1,5 +1,6 @@
 # make course            the whole course, headless          PROFILE=smoke|cpu|a10g|multi_gpu  ONLY=02  FROM=04
 # make test              unit tests and the smoke chain
+# make test-kill         kill -9 at 30 random moments of the smoke chain, each followed by a resume; about 12 minutes
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
 # make lint, make lock, make clean, make readme, make publish
 #
@@ -22,7 +23,7 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test lint lock env clean readme publish
+.PHONY: course test test-kill lint lock env clean readme publish
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -30,6 +31,9 @@ course: $(STAMP)
 # One compute thread a process: the suite starts several, and threads that wait for each other cost minutes.
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m pytest
+
+test-kill: $(STAMP)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m kill -s
 
 lint: $(STAMP)
 	$(PY) -m ruff check .

@@ -22,12 +22,12 @@ from rlcas_utils.stages import stage_files
 
 PACKAGE = "rlcas_utils"
 PLUMBING_NAMES = (
-    *("config", "parameters", "records", "stages", "fingerprint"),
-    *("stage", "stage_folder", "stage_text"),
+    *("config", "parameters", "records", "machine", "stages", "fingerprint"),
+    *("stage", "stage_folder", "stage_text", "handoffs", "checkpoints"),
 )
 PLUMBING = {PACKAGE, *(f"{PACKAGE}.{name}" for name in PLUMBING_NAMES)}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-NOT_COUNTED = {"PROFILE", "RUN_DIR"}
+NOT_COUNTED = {"PROFILE", "RUN_DIR", "API_MAX_USD", "CUSTOMER_MAX_USD"}
 
 
 def stage_fingerprint(notebook: Path, parameters: Mapping[str, Any], run_dir: Path) -> str:
@@ -35,7 +35,8 @@ def stage_fingerprint(notebook: Path, parameters: Mapping[str, Any], run_dir: Pa
 
     Args:
         notebook: The source notebook; its stem is the stage.
-        parameters: Values by name. PROFILE and RUN_DIR do not count: they name a place, not a computation.
+        parameters: Values by name. PROFILE and RUN_DIR do not count: they name a place, not a computation. Nor
+            do spend caps: raising one must not throw away what was paid for.
         run_dir: The run folder, in which the files of earlier stages lie.
     """
     files = stage_files(notebook.stem)

@@ -1,17 +1,16 @@
-"""Run records and what they rest on: atomic writes, content hashes, versions, git state, hardware.
+"""Run records and what they rest on: atomic writes, content hashes, versions.
 
 A record is one JSON file per notebook run. Every number in README, tables and figures comes from one.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import platform
-import subprocess
-import sys
 import uuid
 from collections.abc import Mapping
 from importlib import metadata
@@ -51,11 +50,17 @@ RECORD_KEYS = [
     "peak_rss_gib",
     "finished",
 ]
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 METRIC_KEYS = {"value", "n", "seeds", "ci95", "unit"}
 
 
 class RecordError(ValueError):
     """A run record that is missing, damaged or incomplete."""
+
+
+class WriteFailed(OSError):
+    """A file that could not be written; the text says what is kept and what to do."""
 
 
 def write_atomic(path: Path, content: str | bytes) -> Path:
@@ -64,9 +69,31 @@ def write_atomic(path: Path, content: str | bytes) -> Path:
     Args:
         path: The target; its folder is made.
         content: Text is written as UTF-8 with plain newlines.
+
+    Raises:
+        WriteFailed: The disk is full, the folder read-only, or the like; the old content is still there.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _replace(path, data)
+    except OSError as error:
+        raise WriteFailed(f"{path.name} ({len(data) / 2**20:.1f} MiB): {explained(error)}") from error
+
+
+def explained(error: OSError) -> str:
+    """Return what an error of the file system means, what it did not harm, and what to do next."""
+    seen = error.strerror or str(error)
+    kept = "What was finished before is kept. "
+    again = "then run the same command again: it goes on from there."
+    if error.errno in FULL:
+        return f"{seen}. {kept}Free some space or choose another disk with --runs-dir, {again}"
+    if error.errno in FORBIDDEN:
+        return f"{seen}. {kept}Make the folder writable or choose another with --runs-dir, {again}"
+    return f"{seen}. {kept}Mend the cause, {again}"
+
+
+def _replace(path: Path, data: bytes) -> Path:
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -119,62 +146,6 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed"
     return found
-
-
-def git_state(folder: Path) -> dict[str, Any]:
-    """Return the commit and whether tracked files differ from it; both None outside a git clone."""
-
-    def ask(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=20, check=True
-            )
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return done.stdout.strip()
-
-    commit = ask("rev-parse", "HEAD")
-    changes = ask("status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
-
-
-def hardware() -> dict[str, Any]:
-    """Return system, processor, usable cores, memory in GiB and GPU names; nothing that names the machine."""
-    import psutil
-
-    torch = sys.modules.get("torch")
-    cuda = torch is not None and torch.cuda.is_available()
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": usable_cores(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if cuda else [],
-    }
-
-
-def usable_cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def peak_rss_gib() -> float | None:
-    """Return the largest resident memory of this process so far, in GiB; None on Windows."""
-    try:
-        import resource
-    except ModuleNotFoundError:
-        return None
-    unit = 1 if sys.platform == "darwin" else 1024
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30, 2)
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def metric(value: float, n: int, seeds: tuple[int, ...] | list[int], ci95: Any, unit: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ valid and a killed run goes on where it was.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +14,13 @@ from typing import TYPE_CHECKING, Any
 from rlcas_utils import figures, records, stage_text
 from rlcas_utils.config import ConfigError, load_profile, notebook_path, project_root, seed_everything
 from rlcas_utils.fingerprint import stage_fingerprint
+from rlcas_utils.handoffs import MissingHandoff, find_handoff
+from rlcas_utils.machine import git_state, hardware, peak_rss_gib
 from rlcas_utils.parameters import read_parameters, validate_overrides
 from rlcas_utils.stage_folder import StageFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-class MissingHandoff(FileNotFoundError):
-    """A file of an earlier stage that is not there; the text names the command that makes it."""
 
 
 class Stage:
@@ -75,21 +72,9 @@ class Stage:
             sample: Name below `data/samples/` of a small stand-in, so that a notebook runs alone.
 
         Raises:
-            MissingHandoff: Neither is there.
+            MissingHandoff: Neither is there, or the file was never finished or has changed since.
         """
-        path = self.run_dir / name
-        stand_in = project_root() / "data" / "samples" / sample if sample else None
-        if not path.exists():
-            if stand_in is None or not stand_in.exists():
-                maker = name.split("/")[0]
-                raise MissingHandoff(
-                    f"{name} is not in the run folder and has no sample; {self.notebook} needs it. Run "
-                    f"notebooks/{maker}.ipynb first: make course PROFILE={self.profile} ONLY={maker}"
-                )
-            print(f"NOTE: {name} is not there, so the small sample data/samples/{sample} stands in for it.")
-            print("      Numbers from here on are not those of a full chain.")
-            path = stand_in
-        self._inputs[name] = records.sha256_tree(path)
+        path, self._inputs[name] = find_handoff(name, self.run_dir, self.profile, self.notebook, sample)
         return path
 
     def output(self, name: str) -> Path:
@@ -111,13 +96,7 @@ class Stage:
             name: File name without ending, unique in the notebook.
             compute: Called without arguments; its result must be JSON.
         """
-        path = self.folder / "cache" / f"{name}.json"
-        if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))
-        records.write_json(path, compute())
-        self._folder.note_progress()
-        # Read back, so that a fresh run sees what a resumed one sees: lists for tuples, text for keys.
-        return json.loads(path.read_text(encoding="utf-8"))
+        return self._folder.piece(name, compute)
 
     def metric(
         self,
@@ -181,8 +160,8 @@ class Stage:
             "seed": self.seed,
             "parameters": {k: v for k, v in self.parameters.items() if k != "RUN_DIR"},
             "versions": records.versions(),
-            "git": records.git_state(project_root()),
-            "hardware": records.hardware(),
+            "git": git_state(project_root()),
+            "hardware": hardware(),
             "time_s": round(self._folder.elapsed_s(), 1),
             "inputs": dict(sorted(self._inputs.items())),
             "outputs": {
@@ -191,11 +170,12 @@ class Stage:
             "metrics": self._metrics,
             "fingerprint": self.fingerprint,
             "figures": self._figures,
-            "peak_rss_gib": records.peak_rss_gib(),
+            "peak_rss_gib": peak_rss_gib(),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         records.write_json(self.record_path, record)
         self._folder.note_progress()
+        self._folder.release()
         print(stage_text.closing(record))
         return record
 

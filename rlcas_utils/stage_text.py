@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlcas_utils import records
+from rlcas_utils.machine import hardware
 
 SHOWN_VERSIONS = ("python", "torch", "transformers", "trl", "gymnasium")
 
@@ -18,7 +19,7 @@ def opening(stage: Any, published: Mapping[str, Any]) -> str:
         published: Values of the parameters cell by name; what differs from them in the stage is listed.
     """
     versions = records.versions()
-    machine = records.hardware()
+    machine = hardware()
     gpus = ", ".join(machine["gpus"]) or "no GPU"
     lines = [
         f"stage     {stage.run_id}, seed {stage.seed}",

@@ -12,7 +12,8 @@ from rlcas_utils.fingerprint import imported_modules
 
 ROOT = project_root()
 LAYERS = (
-    {"config", "parameters", "records", "stages", "fingerprint", "stage", "stage_folder", "stage_text"}
+    {"config", "parameters", "records", "machine", "stages", "fingerprint"}
+    | {"stage", "stage_folder", "stage_text", "handoffs", "checkpoints"}
     | {"statistics", "figures", "exercises", "parsing"},
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "api_usage"},

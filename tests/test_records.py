@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rlcas_utils import records
+from rlcas_utils import machine, records
 from rlcas_utils.records import RecordError, metric, read_record, sha256_tree, validate_record, write_atomic
 
 COMPLETE = dict.fromkeys(records.RECORD_KEYS, "x") | {"metrics": {"m": metric(1, 2, (0,), (0, 2), "s")}}
@@ -98,11 +98,11 @@ def test_a_record_cut_short_names_the_command_that_remakes_it(tmp_path):
 
 
 def test_a_folder_without_git_has_no_commit(tmp_path):
-    assert records.git_state(tmp_path) == {"commit": None, "dirty": None}
+    assert machine.git_state(tmp_path) == {"commit": None, "dirty": None}
 
 
 def test_hardware_is_said_in_plain_numbers_without_the_machines_name():
-    seen = records.hardware()
+    seen = machine.hardware()
     assert seen["cores"] >= 1
     assert seen["memory_gib"] > 0.5
     assert os.uname().nodename not in json.dumps(seen)

@@ -3,7 +3,7 @@ import json
 import pytest
 from toy_course import add_notebook, make_project
 
-from rlcas_utils import config, figures, fingerprint, records, stage, stages
+from rlcas_utils import config, figures, fingerprint, handoffs, records, stage, stages
 from rlcas_utils.config import ConfigError
 from rlcas_utils.stage import MissingHandoff, open_stage
 
@@ -12,7 +12,7 @@ from rlcas_utils.stage import MissingHandoff, open_stage
 def project(tmp_path, monkeypatch):
     made = make_project(tmp_path / "course")
     add_notebook(made, "01_first", "x = 1")
-    for module in (config, fingerprint, stage):
+    for module in (config, fingerprint, handoffs, stage):
         monkeypatch.setattr(module, "project_root", lambda: made)
     return made
 

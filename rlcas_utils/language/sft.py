@@ -7,9 +7,9 @@ the model is trained on the contexts that it will meet.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from rlcas_utils.checkpoints import last_checkpoint
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.rollouts import render_prompt, turn_suffix
 
@@ -158,19 +158,15 @@ def make_sft_trainer(
 
 
 def train_or_resume(trainer: Any) -> list[dict[str, float]]:
-    """Train, from the newest checkpoint in the output folder if a run before was killed.
+    """Train, from the newest whole checkpoint in the output folder if a run before was killed.
 
     Returns:
         The log rows of the whole run, those before the kill included.
     """
-    from transformers.trainer_utils import get_last_checkpoint
-
     from rlcas_utils.language.cpu import compact_lm_head
 
-    folder = trainer.args.output_dir
-    checkpoint = get_last_checkpoint(folder) if Path(folder).is_dir() else None
     with compact_lm_head():
-        trainer.train(resume_from_checkpoint=checkpoint)
+        trainer.train(resume_from_checkpoint=last_checkpoint(trainer.args.output_dir))
     return trainer.state.log_history
 
 

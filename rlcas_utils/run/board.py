@@ -21,7 +21,7 @@ class Line:
     Attributes:
         stem: Notebook.
         reference_s: Seconds of the reference run, or None when there is none.
-        state: "waiting", "running", "done", "finished before" or "failed".
+        state: "waiting", "running", "done", "finished before", "stopped" or "failed".
         time_s: Seconds it took.
         cells: Code and text cells of the notebook.
         cell: Number of the cell that runs.

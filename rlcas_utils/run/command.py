@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rlcas_utils.config import ConfigError, Profile, load_profile, profile_names, project_root
-from rlcas_utils.records import RecordError, read_record
+from rlcas_utils.records import RecordError, explained, read_record
 from rlcas_utils.run.board import Board
 from rlcas_utils.run.checks import StageFailure, faults, files_of
 from rlcas_utils.run.executed import write_html
@@ -62,13 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     if options.check:
         return _check(profile)
-    run_dir.mkdir(parents=True, exist_ok=True)
     try:
+        run_dir.mkdir(parents=True, exist_ok=True)
         with FileLock(run_dir / ".lock", timeout=0):
             return _run(stages, profile, run_dir, options)
     except Timeout:
         print(f"Another run is using {portable(run_dir)}. Wait for it, or choose another --runs-dir.")
         return REFUSED
+    except OSError as error:
+        print(f"\nStopped: {error.filename or portable(run_dir)} could not be written. {explained(error)}")
+        return FAILED
 
 
 def _run(stages: list[PlannedStage], profile: Profile, run_dir: Path, options: argparse.Namespace) -> int:
@@ -101,6 +104,9 @@ def _bring_to_end(stage: PlannedStage, profile: Profile, run_dir: Path, board: B
 
     try:
         run_stage(stage, profile, run_dir, board)
+    except KeyboardInterrupt:
+        board.end(stage.stem, "stopped")
+        raise
     except BaseException:
         board.end(stage.stem, "failed")
         raise

@@ -71,6 +71,8 @@ def _execute(stage: PlannedStage, profile: Profile, files: StageFilesOnDisk, boa
             cwd=project_root(),
             progress_bar=False,
             start_timeout=120,
+            # Everything is on disk when the last cell ends; a graceful end would hold Ctrl-C up for seconds.
+            shutdown_kernel="immediate",
             stdout_file=board,
             kernel_manager_class=kernel_manager(profile, log),
             on_cell_start=lambda cell, cell_index: board.at_cell(cells.get(cell.get("id"))),

@@ -12,7 +12,7 @@ from importlib import metadata
 import psutil
 
 from rlcas_utils.config import Profile, project_root
-from rlcas_utils.records import usable_cores
+from rlcas_utils.machine import usable_cores
 
 PYTHONS = ("3.11", "3.12")
 

@@ -17,6 +17,7 @@ from rlcas_utils.sac.buffer import ReplayBuffer
 from rlcas_utils.sac.learner import SacLearner
 
 FORMAT = "rlcas-sac-checkpoint/1"
+HEADER = "header"
 
 
 def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
@@ -28,8 +29,10 @@ def write_safetensors(path: Path, tensors: dict[str, Tensor], header: dict[str, 
         header: Text by name, readable without loading the tensors.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, partial, metadata=header)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # two processes never share one
+    # One entry, because several would be written in random order, and equal runs should make equal files.
+    metadata = {HEADER: json.dumps(header, sort_keys=True)}
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, partial, metadata=metadata)
     os.replace(partial, path)
 
 
@@ -47,7 +50,8 @@ def read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """
     try:
         with safe_open(path, framework="pt") as handle:
-            return {name: handle.get_tensor(name) for name in handle.keys()}, handle.metadata() or {}  # noqa: SIM118
+            header = json.loads((handle.metadata() or {}).get(HEADER, "{}"))
+            return {name: handle.get_tensor(name) for name in handle.keys()}, header  # noqa: SIM118
     except Exception as error:
         raise ValueError(
             f"{path.name} is not a readable safetensors file ({error}); nothing was loaded from it. "

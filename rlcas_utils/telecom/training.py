@@ -12,6 +12,8 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
+from rlcas_utils.checkpoints import last_checkpoint
+
 
 def weighted_nll(
     logits_BTV: torch.Tensor, input_ids_BT: torch.Tensor, weights_BT: torch.Tensor
@@ -163,20 +165,6 @@ def train_on_episodes(
         "tokens_per_s": mean_tokens * episodes_per_step * (num_steps - first) / seconds,
         "time_s": seconds,
     }
-
-
-def last_checkpoint(folder: Path) -> str | None:
-    """The newest complete checkpoint of a trainer's folder.
-
-    Args:
-        folder: The trainer's `output_dir`.
-
-    Returns:
-        Its path, or None. A checkpoint whose writing was cut short lacks the state file, which comes last.
-    """
-    whole = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json")]
-    newest = max(whole, key=lambda path: int(path.name.rsplit("-", 1)[1]), default=None)
-    return str(newest) if newest else None
 
 
 def has_fast_bf16() -> bool:
