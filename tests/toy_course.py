@@ -62,9 +62,14 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", **extra}
 
 
-def run(project: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    """Run the runner of a toy course and wait for it. torch is a stand-in, so that kernels start fast."""
+def stand_in_for_torch(project: Path) -> None:
+    """Put a module in torch's place, so that kernels start fast."""
     (project / "torch.py").write_text(FAST_TORCH, encoding="utf-8")
+
+
+def run(project: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    """Run the runner of a toy course and wait for it."""
+    stand_in_for_torch(project)
     return subprocess.run(
         [sys.executable, "-m", "rlcas_utils.run", *arguments],
         cwd=project,
