@@ -1,35 +1,33 @@
 """Hosted models at the desk, through LiteLLM: the GPT-4o-mini and Gemini-2.5-flash rows of the benchmark.
 
-A hosted model can fail in ways that are no wrong answer: its thinking uses up the token cap before the first
-visible word, or a filter blocks the reply. Those endings get labels of their own; a truncated reply gets one
-second try with a larger cap. Keys come from the environment, and provider errors are cleaned of them.
+They get the prompt and the parser of the local models and no example (zero-shot). A reply that the token cap
+cut gets one second try with a larger cap. What the provider failed at is no episode of the agent: it is
+listed apart, and the next run plays it again.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rlcas_utils.api_usage import Usage, total_usage
-from rlcas_utils.parameters import is_secret
+from rlcas_utils.api_calls import ApiClient, missing_key, server_of
+from rlcas_utils.api_journal import Journal
+from rlcas_utils.api_replies import Reply
+from rlcas_utils.api_usage import ApiError, Budget, Usage, total_usage
+from rlcas_utils.desk.actions import ACTIONS, CONSULT
+from rlcas_utils.desk.adviser import Advice, Case
+from rlcas_utils.desk.conversation import DeskConversation
+from rlcas_utils.desk.prompts import opening_messages, render_answer
+from rlcas_utils.desk.ticket import Ticket
+from rlcas_utils.parsing import Parsed, parse_action
 
-API_KEYS = {"gpt_4o_mini": "OPENAI_API_KEY", "gemini_2_5_flash": "GEMINI_API_KEY"}
-TRUNCATED = {"length", "max_tokens"}
-BLOCKED = {"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii"}
-KEY_SHAPE = re.compile(r"\b(?:sk-|AIza|hf_|ghp_)[\w-]{6,}")
-HIDDEN = "[key hidden]"
-
-
-class ApiError(RuntimeError):
-    """A provider refused or could not be reached; the text holds no key."""
+OWN_SERVER = "own_server"
 
 
 class Conversation(Protocol):
-    """The part of a desk conversation that is needed here."""
+    """The part of a conversation, at the desk or in telecom, that is needed here."""
 
     messages: list[dict]
 
@@ -42,12 +40,13 @@ class ApiModel:
     """Which hosted model plays, and with which limits.
 
     Attributes:
-        agent: name in tables, such as "gpt_4o_mini".
+        agent: name in tables, such as "gpt_4o_mini"; "own_server" is any model at `base_url`.
         model: LiteLLM's exact model name.
         max_tokens: cap on generated tokens, thinking included.
         retry_max_tokens: cap of the one second try after a truncated reply.
         thinking: LiteLLM's `reasoning_effort`; empty for the provider's default.
         temperature: of sampling.
+        base_url: address of an OpenAI-compatible server; empty for the provider's own.
     """
 
     agent: str
@@ -56,6 +55,7 @@ class ApiModel:
     retry_max_tokens: int
     thinking: str = ""
     temperature: float = 0.0
+    base_url: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a second try that could not do better than the first."""
@@ -65,159 +65,185 @@ class ApiModel:
                 "reply cut at the first cap would be cut again. Set a larger one."
             )
 
+    def needs(self) -> str:
+        """Return what is missing to ask it, such as "needs OPENAI_API_KEY", else an empty text."""
+        if self.agent == OWN_SERVER and not self.base_url:
+            return "needs API_URL"
+        return missing_key(self.model, self.base_url)
 
-def missing_key(agent: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return "needs OPENAI_API_KEY" or the like when an agent's key is not set, else an empty text."""
-    name = API_KEYS[agent]
-    found = (os.environ if environment is None else environment).get(name, "").strip()
-    return "" if found else f"needs {name}"
+    def settings(self) -> dict[str, Any]:
+        """Return what a row must say about the model: two runs with other values are two agents."""
+        return {
+            "model": self.model,
+            "server": server_of(self.model, self.base_url) or "provider",
+            "max_tokens": self.max_tokens,
+            "retry_max_tokens": self.retry_max_tokens,
+            "thinking": self.thinking or "provider default",
+            "temperature": self.temperature,
+        }
 
-
-def redact(text: str) -> str:
-    """Return the text without any key that the environment holds or that looks like one."""
-    for name, value in os.environ.items():
-        if is_secret(name) and len(value) >= 6:
-            text = text.replace(value, HIDDEN)
-    return KEY_SHAPE.sub(HIDDEN, text)
-
-
-def read_answer(response: Any) -> tuple[str, str]:
-    """Return the text of a reply and what kind of ending it had.
-
-    Args:
-        response: LiteLLM's reply.
-
-    Returns:
-        The text, empty where there is none, and "answered", "api_truncated" (with or without a fragment),
-        "api_blocked" or "api_empty".
-    """
-    if not getattr(response, "choices", None):
-        return "", "api_empty"
-    choice = response.choices[0]
-    text = getattr(choice.message, "content", None) or ""
-    reason = str(getattr(choice, "finish_reason", "") or "").lower()
-    if reason in TRUNCATED:
-        return text, "api_truncated"
-    if reason in BLOCKED:
-        return text, "api_blocked"
-    return text, "answered" if text.strip() else "api_empty"
-
-
-def price(response: Any) -> float | None:
-    """Return LiteLLM's price of a reply in USD, or None where it has no price for the model."""
-    import litellm
-
-    try:
-        cost = litellm.completion_cost(completion_response=response)
-    except Exception:  # LiteLLM raises bare Exception for models outside its price list
-        return None
-    return float(cost) if cost else None
-
-
-def completion() -> Callable[..., Any]:
-    """Return LiteLLM's completion function, set up so that importing it needs no network."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
-
-    litellm.suppress_debug_info = True
-    return litellm.completion
+    def text(self, answered_as: Iterable[str] = ()) -> str:
+        """Return the settings in words, with the model names under which the provider answered."""
+        settings = self.settings()
+        where = "" if settings["server"] == "provider" else f" at {settings['server']}"
+        names = ", ".join(answered_as) or self.model
+        caps = f"{self.max_tokens} then {self.retry_max_tokens} tokens"
+        return f"{names}{where}, cap {caps}, thinking: {settings['thinking']}"
 
 
 class ApiPlayer:
-    """Plays desk conversations with one hosted model."""
+    """Plays conversations with one hosted model."""
 
-    def __init__(
-        self,
-        model: ApiModel,
-        complete: Callable[..., Any],
-        price: Callable[[Any], float | None] = price,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        """Keep the model, the completion function, the price function and the clock."""
-        self.model, self.complete, self.price, self.clock = model, complete, price, clock
+    def __init__(self, model: ApiModel, client: ApiClient) -> None:
+        """Keep the model's settings and the client that asks it."""
+        self.model, self.client = model, client
 
-    def play(self, conversation: Conversation) -> dict[str, Any]:
+    def play(self, conversation: Conversation, usage: Usage) -> None:
         """Play one conversation to its end.
 
-        Returns:
-            The `api` block of the episode's row: settings, tokens, cost, latency and counts of endings.
+        Args:
+            conversation: A fresh one.
+            usage: What is used is added here, also when the provider fails midway.
 
         Raises:
-            ApiError: if the provider fails.
+            ApiError: The provider refuses or stays away, or the spend cap is reached.
         """
-        usage, messages = Usage(), [dict(message) for message in conversation.messages]
+        messages = [dict(message) for message in conversation.messages]
         while True:
-            text, label = self._ask(messages, usage)
-            user = conversation.reply(text, truncated=label == "api_truncated")
+            reply = self.ask(messages, usage)
+            user = conversation.reply(reply.text, truncated=reply.label == "api_truncated")
             if user is None:
-                return self._block(usage)
+                return
             messages += [
-                {"role": "assistant", "content": text or "(no reply)"},
+                {"role": "assistant", "content": reply.text or "(no reply)"},
                 {"role": "user", "content": user},
             ]
 
-    def _ask(self, messages: list[dict], usage: Usage) -> tuple[str, str]:
-        text, label = self._call(messages, self.model.max_tokens, usage)
-        if label == "api_truncated":
+    def ask(self, messages: Sequence[Mapping[str, Any]], usage: Usage) -> Reply:
+        """Ask for one turn; a reply cut at the token cap is asked for once more with the larger cap."""
+        options: dict[str, Any] = {"temperature": self.model.temperature}
+        if self.model.thinking:
+            options["reasoning_effort"] = self.model.thinking
+        reply = self.client.ask(messages, usage, max_tokens=self.model.max_tokens, **options)
+        if reply.label == "api_truncated":
             usage.retries += 1
-            text, label = self._call(messages, self.model.retry_max_tokens, usage)
-        usage.labels[label] += 1
-        return text, label
-
-    def _call(self, messages: list[dict], max_tokens: int, usage: Usage) -> tuple[str, str]:
-        options = {"reasoning_effort": self.model.thinking} if self.model.thinking else {}
-        options |= {"temperature": self.model.temperature, "max_tokens": max_tokens, "num_retries": 2}
-        started = self.clock()
-        try:
-            response = self.complete(model=self.model.model, messages=messages, **options)
-        except Exception as error:
-            # `from None`: the original error may carry the request headers, key included.
-            seen = redact(f"{type(error).__name__}: {error}")[:300]
-            raise ApiError(f"{self.model.model}: {seen} Check the key, the network and the quota.") from None
-        usage.latency_s += self.clock() - started
-        usage.calls += 1
-        tokens = getattr(response, "usage", None)
-        usage.prompt_tokens += getattr(tokens, "prompt_tokens", 0) or 0
-        usage.completion_tokens += getattr(tokens, "completion_tokens", 0) or 0
-        cost = self.price(response)
-        usage.unpriced_calls += cost is None
-        usage.cost_usd += cost or 0.0
-        return read_answer(response)
-
-    def _block(self, usage: Usage) -> dict[str, Any]:
-        settings = {
-            "model": self.model.model,
-            "max_tokens": self.model.max_tokens,
-            "retry_max_tokens": self.model.retry_max_tokens,
-            "thinking": self.model.thinking or "provider default",
-        }
-        return settings | vars(usage) | {"labels": dict(usage.labels), "latency_s": round(usage.latency_s, 3)}
+            reply = self.client.ask(messages, usage, max_tokens=self.model.retry_max_tokens, **options)
+        usage.labels[reply.label] += 1
+        return reply
 
 
-def play_all(
-    tickets: Iterable[Any],
-    play_ticket: Callable[[Any], dict[str, Any]],
+@dataclass
+class Played:
+    """What became of the tickets.
+
+    Attributes:
+        rows: finished episodes, in the order of the tickets.
+        usage: everything used, episodes that were lost included.
+        note: one line for the result table.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    note: str = ""
+
+
+def play_tickets(
+    model: ApiModel,
+    tickets: Sequence[Ticket],
+    journal: Journal,
     max_usd: float,
+    *,
+    seed: int = 0,
     report: Callable[[str], None] = print,
-) -> list[dict[str, Any]]:
-    """Play tickets until done, until the spend cap, or until the provider fails; finished rows are kept.
+    **client: Any,
+) -> Played:
+    """Play desk tickets, those of an interrupted run left out, until done or until something forbids it.
+
+    Each row is on disk before the next ticket begins.
 
     Args:
-        tickets: what to play.
-        play_ticket: plays one ticket and returns its row with the `api` block.
-        max_usd: spend cap in USD over priced calls; the run stops before the next ticket.
-        report: takes one sentence when the run stops early.
+        model: Who plays.
+        tickets: What to play.
+        journal: Where episodes are kept.
+        max_usd: Spend cap in USD, earlier runs included.
+        seed: Written into the rows.
+        report: Takes one sentence when the run stops early.
+        client: Further arguments of `ApiClient`.
     """
-    rows: list[dict[str, Any]] = []
-    for ticket in tickets:
-        if total_usage(rows).cost_usd >= max_usd:
-            report(
-                f"Stopped at the spend cap of ${max_usd}: {len(rows)} episodes are kept. Raise API_MAX_USD."
-            )
-            break
+    budget = Budget(max_usd, journal.path.with_suffix(".spent.json"))
+    player = ApiPlayer(model, ApiClient(model.model, budget, model.base_url, **client))
+    done = {row["ticket_id"] for row in journal.rows}
+    stopped = ""
+    for ticket in [t for t in tickets if t.ticket_id not in done]:
+        conversation, usage = DeskConversation(ticket), Usage()
         try:
-            rows.append(play_ticket(ticket))
+            player.play(conversation, usage)
         except ApiError as error:
-            report(f"Stopped, {len(rows)} episodes are kept: {error}")
+            stopped = str(error)
+            lost = {"agent": model.agent, "ticket_id": ticket.ticket_id, "lost": stopped}
+            journal.append(lost | {"api": model.settings() | usage.block()})
             break
-    return rows
+        journal.append(conversation.row(model.agent, seed) | {"api": model.settings() | usage.block()})
+    order = {ticket.ticket_id: place for place, ticket in enumerate(tickets)}
+    rows = sorted((r for r in journal.rows if r["ticket_id"] in order), key=lambda r: order[r["ticket_id"]])
+    if stopped:
+        report(f"{model.agent} stopped, {len(rows)} of {len(tickets)} episodes are kept: {stopped}")
+    budget.usage.labels = total_usage(rows).labels  # endings beside a score are those of its own episodes
+    note = f"{model.text(budget.usage.models)}: {budget.usage.text()}"
+    if stopped:
+        note = f"{len(rows)} of {len(tickets)} tickets evaluated: no headline. {note}. Stopped: {stopped}"
+    return Played(rows, budget.usage, note)
+
+
+def play_side_by_side(player: ApiPlayer, conversations: Sequence[Any], threads: int) -> None:
+    """Play telecom conversations in threads, each to its end.
+
+    Args:
+        player: The hosted agent.
+        conversations: `telecom.conversation.TelecomConversation`; what the agent uses is added to the
+            `agent_usage` of each, and one that the provider fails in is lost, not failed.
+        threads: Conversations at a time.
+    """
+
+    def play(conversation: Any) -> None:
+        try:
+            player.play(conversation, conversation.agent_usage)
+        except ApiError as error:
+            conversation.lose(f"agent: {error}")
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(play, conversations))
+
+
+class ApiAdviser:
+    """The adviser behind `consult_llm` as a hosted model: prompt, parser and limits of the API agent.
+
+    Attributes:
+        usage: what all consultations used.
+    """
+
+    def __init__(self, player: ApiPlayer) -> None:
+        """Keep the player that is asked for its next turn."""
+        self.player, self.usage = player, Usage()
+
+    def __call__(self, case: Case) -> Advice:
+        """Ask the model what it would do now.
+
+        Raises:
+            ApiError: The provider failed; the built-in adviser does not step in for it.
+        """
+        messages = opening_messages(case.query)
+        for action, text in case.history:
+            said = render_answer("", action) if action is not None else "(no usable answer)"
+            messages += [{"role": "assistant", "content": said}, {"role": "user", "content": text}]
+        reply = self.player.ask(messages, self.usage)
+        if reply.label not in ("answered", "api_truncated"):
+            return Advice(None, reply.label)
+        parsed = parse_action(reply.text, len(ACTIONS), truncated=reply.label == "api_truncated")
+        if not isinstance(parsed, Parsed):
+            return Advice(None, parsed.reason)
+        return (
+            Advice(None, "it wants to ask itself")
+            if parsed.action_id == CONSULT
+            else Advice(parsed.action_id)
+        )

@@ -25,6 +25,7 @@ PALETTE = {
     "published": "#CC79A7",
     "gpt_4o_mini": "#CC79A7",
     "gemini_2_5_flash": "#8E5A7E",
+    "own_server": "#5A4A6E",
 }
 LABELS = {
     "random": "random",
@@ -40,6 +41,7 @@ LABELS = {
     "published": "published",
     "gpt_4o_mini": "GPT-4o-mini",
     "gemini_2_5_flash": "Gemini-2.5-flash",
+    "own_server": "own server",
 }
 SIZES_INCH = {"single": (7.0, 4.0), "wide": (10.0, 4.0), "tall": (7.0, 6.5)}
 DPI = 150

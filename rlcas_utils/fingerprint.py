@@ -35,8 +35,8 @@ def stage_fingerprint(notebook: Path, parameters: Mapping[str, Any], run_dir: Pa
 
     Args:
         notebook: The source notebook; its stem is the stage.
-        parameters: Values by name. PROFILE and RUN_DIR do not count: they name a place, not a computation. Nor
-            do spend caps: raising one must not throw away what was paid for.
+        parameters: Values by name. PROFILE and RUN_DIR do not count: they name a place, not a computation.
+            Nor do spend caps: raising one must not throw away what was paid for.
         run_dir: The run folder, in which the files of earlier stages lie.
     """
     files = stage_files(notebook.stem)

@@ -14,9 +14,18 @@ ROOT = project_root()
 LAYERS = (
     {"config", "parameters", "records", "machine", "stages", "fingerprint"}
     | {"stage", "stage_folder", "stage_text", "handoffs", "checkpoints"}
-    | {"statistics", "figures", "exercises", "parsing"},
+    | {
+        "statistics",
+        "figures",
+        "exercises",
+        "parsing",
+        "api_usage",
+        "api_replies",
+        "api_calls",
+        "api_journal",
+    },
     {"desk", "telecom"},
-    {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "api_usage"},
+    {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents"},
     {"run", "readme", "readme_blocks", "readme_figure"},
 )
 MODULES = {

@@ -10,7 +10,8 @@ from typing import Any
 
 from rlcas_utils.records import write_atomic
 
-DESK_AGENTS = ("random", "rules", "oracle", "sac", "base", "sft", "grpo", "gpt_4o_mini", "gemini_2_5_flash")
+DESK_AGENTS = ("random", "rules", "oracle", "sac", "base", "sft", "grpo")
+DESK_AGENTS += ("gpt_4o_mini", "gemini_2_5_flash", "own_server")
 TELECOM_AGENTS = ("always_transfer", "gold", "expert", "base", "sft", "grpo")
 
 

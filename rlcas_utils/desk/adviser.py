@@ -1,14 +1,46 @@
 """The adviser behind `consult_llm`, and the keyword table it shares with the rule agent.
 
-It guesses the kind of request from keywords and names the handbook's next action for that guess. It sees
-only what an agent may see, so it is wrong whenever the keywords mislead it.
+The built-in one guesses the kind of request from keywords and names the handbook's next action for that
+guess. It sees only what an agent may see, so it is wrong whenever the keywords mislead it. Anything else that
+turns a `Case` into an `Advice` can take its place, such as `api_agents.ApiAdviser`, a hosted model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
 from rlcas_utils.desk.handbook import next_node
 from rlcas_utils.desk.identifiers import Identifiers, normalise
 from rlcas_utils.desk.rules import INTENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What an adviser may see of an episode.
+
+    Attributes:
+        query: The customer's message.
+        written: Identifiers in it.
+        facts: Facts revealed so far.
+        history: For each step so far the action, None for an unusable output, and the line that came back.
+    """
+
+    query: str
+    written: Identifiers
+    facts: dict[str, str]
+    history: tuple[tuple[int | None, str], ...] = ()
+
+
+class Advice(NamedTuple):
+    """An action id 0 to 11, or None with the reason why there is no usable advice."""
+
+    action: int | None
+    reason: str = ""
+
+
+Adviser = Callable[[Case], Advice]
 
 KEYWORDS: dict[str, tuple[str, ...]] = {
     "second_factor": (
@@ -85,18 +117,17 @@ def guess_intent(query: str, written: Identifiers) -> str:
     return "order_status"
 
 
-def advise(query: str, written: Identifiers, facts: dict[str, str]) -> int:
-    """Name the action that looks most useful.
+def advise(case: Case) -> Advice:
+    """Name the action that looks most useful: the built-in adviser, offline and deterministic.
 
     Args:
-        query: The customer's message.
-        written: Identifiers in it.
-        facts: Facts revealed so far.
+        case: What is known so far.
 
     Returns:
-        An action id 0..11. If the facts do not fit the guessed kind of request, the id of asking a human.
+        An action. If the facts do not fit the guessed kind of request, it is asking a human.
     """
     try:
-        return next_node(INTENTS[guess_intent(query, written)][1], written, facts).action
+        tree = INTENTS[guess_intent(case.query, case.written)][1]
+        return Advice(next_node(tree, case.written, case.facts).action)
     except LookupError:
-        return 11
+        return Advice(11)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from rlcas_utils.desk.actions import ACTIONS
+from rlcas_utils.desk.adviser import Adviser, advise
 from rlcas_utils.desk.episode import Episode
 from rlcas_utils.desk.evaluation import episode_row
 from rlcas_utils.desk.prompts import opening_messages
@@ -25,15 +26,18 @@ class DeskConversation:
         answers: The model's turns as decoded.
     """
 
-    def __init__(self, ticket: Ticket, *, world: World | None = None, max_steps: int = 10) -> None:
+    def __init__(
+        self, ticket: Ticket, *, world: World | None = None, max_steps: int = 10, adviser: Adviser = advise
+    ) -> None:
         """Open an episode.
 
         Args:
             ticket: The ticket to handle.
             world: Database; the shared default world if None.
             max_steps: Step limit of the episode.
+            adviser: Who answers `consult_llm`.
         """
-        self.episode = Episode(ticket, world=world, max_steps=max_steps)
+        self.episode = Episode(ticket, world=world, max_steps=max_steps, adviser=adviser)
         self.messages = opening_messages(ticket.query)
         self.failures: Counter[str] = Counter()
         self.num_repaired = 0

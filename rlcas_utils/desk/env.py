@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlcas_utils.desk.actions import ACTIONS
+from rlcas_utils.desk.adviser import Adviser, advise
 from rlcas_utils.desk.episode import Episode, StepResult
 from rlcas_utils.desk.features import OBSERVATION_SIZE, observation
 from rlcas_utils.desk.rewards import SIGNAL_NAMES
@@ -48,7 +49,8 @@ class DeskEnv(gym.Env[NDArray[np.float32], int]):
     `outcome`, `resolved`.
 
     ## Arguments
-    `split`: "train", "validation" or "benchmark". `max_steps`: step limit, 10.
+    `split`: "train", "validation" or "benchmark". `max_steps`: step limit, 10. `adviser`: who answers
+        `consult_llm`; the built-in one is deterministic and needs no network.
 
     ## Version History
     v0: first version.
@@ -56,7 +58,13 @@ class DeskEnv(gym.Env[NDArray[np.float32], int]):
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 1}
 
-    def __init__(self, split: str = "train", max_steps: int = 10, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        split: str = "train",
+        max_steps: int = 10,
+        render_mode: str | None = None,
+        adviser: Adviser = advise,
+    ) -> None:
         """Create the environment; see the class docstring for the arguments.
 
         Raises:
@@ -67,6 +75,7 @@ class DeskEnv(gym.Env[NDArray[np.float32], int]):
                 f"render_mode is {render_mode!r}; the desk only speaks text. Pass None or 'ansi'."
             )
         self.split, self.max_steps, self.render_mode = split, max_steps, render_mode
+        self.adviser = adviser
         self.tickets = {ticket.ticket_id: ticket for ticket in load_tickets(split)}
         self.action_space = gym.spaces.Discrete(len(ACTIONS))
         self.observation_space = gym.spaces.Box(-1.0, 1.0, (OBSERVATION_SIZE,), np.float32)
@@ -91,7 +100,8 @@ class DeskEnv(gym.Env[NDArray[np.float32], int]):
         super().reset(seed=seed)
         if seed is not None:
             self._waiting = []
-        self.episode = Episode(self.tickets[self._next_id(options or {})], max_steps=self.max_steps)
+        ticket = self.tickets[self._next_id(options or {})]
+        self.episode = Episode(ticket, max_steps=self.max_steps, adviser=self.adviser)
         return observation(self.episode), self._info(None)
 
     def step(self, action: int) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rlcas_utils.desk import services
 from rlcas_utils.desk.actions import ACTIONS, CONSULT, SERVICES, as_action
-from rlcas_utils.desk.adviser import advise
+from rlcas_utils.desk.adviser import Adviser, Case, advise
 from rlcas_utils.desk.handbook import End, next_node
 from rlcas_utils.desk.rewards import CONSULT_FACTOR, INVALID_FACTOR, fire
 from rlcas_utils.desk.ticket import Ticket, learn
@@ -60,20 +60,27 @@ class Episode:
         done: True after termination or truncation.
     """
 
-    def __init__(self, ticket: Ticket, world: World | None = None, max_steps: int = 10) -> None:
+    def __init__(
+        self,
+        ticket: Ticket,
+        world: World | None = None,
+        max_steps: int = 10,
+        adviser: Adviser = advise,
+    ) -> None:
         """Start an episode.
 
         Args:
             ticket: The ticket to handle.
             world: Database; the shared default world if None.
             max_steps: Step limit; reaching it without an ending truncates the episode.
+            adviser: Who answers `consult_llm`; the built-in adviser needs no network.
 
         Raises:
             ValueError: If `max_steps` is below 1.
         """
         if max_steps < 1:
             raise ValueError(f"max_steps is {max_steps}; an episode needs at least one step. Pass 1 or more.")
-        self.ticket, self.max_steps = ticket, max_steps
+        self.ticket, self.max_steps, self.adviser = ticket, max_steps, adviser
         self.world = world or default_world()
         self.query = ticket.query
         self.facts: dict[str, str] = {}
@@ -176,7 +183,12 @@ class Episode:
         counts = {"step_cost": CONSULT_FACTOR}
         if self.hint is not None:
             counts["redundant_call"] = 1.0
-        self.hint = advise(self.query, self.ticket.written, self.facts)
+        told = tuple((step.action, step.text) for step in self.history)
+        advice = self.adviser(Case(self.query, self.ticket.written, dict(self.facts), told))
+        self.hint = advice.action
+        if self.hint is None:
+            result = {"service": "adviser", "ok": False, "reason": advice.reason}
+            return counts, result, f"adviser: no usable advice ({advice.reason})."
         name = ACTIONS[self.hint]
         return (
             counts,

@@ -48,6 +48,7 @@ from tau2.evaluator.evaluator_env import EnvironmentEvaluator  # noqa: E402
 from tau2.orchestrator.orchestrator import Orchestrator, Role  # noqa: E402
 from tau2.registry import registry  # noqa: E402
 from tau2.user.user_simulator import UserSimulator  # noqa: E402
+from tau2.utils.llm_utils import to_litellm_messages  # noqa: E402
 from tau2.utils.utils import get_now  # noqa: E402
 
 try:
@@ -91,6 +92,7 @@ __all__ = [
     "split_ids",
     "task_by_id",
     "tasks",
+    "to_litellm_messages",
 ]
 
 DOMAIN = "telecom"

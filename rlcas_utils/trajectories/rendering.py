@@ -113,7 +113,7 @@ def revealed(step: Step, intent: str) -> str:
     """
     result, service = step.result, step.result.get("service", "")
     if service == "adviser":
-        return f"the hint {_plain(result['hint'])}"
+        return f"the hint {_plain(result['hint'])}" if result["ok"] else "no usable hint"
     facts = {name: value for name, value in result.items() if f"{service}.{name}" in _FACT_NAMES}
     facts = {n: v for n, v in facts.items() if n in (*asked_about(intent).get(service, ()), "error")} or facts
     if result.get("decision") == "over_limit":
