@@ -29,15 +29,13 @@ def git_state(folder: Path) -> dict[str, Any]:
 
 def hardware() -> dict[str, Any]:
     """Return system, processor, usable cores, memory in GiB and GPU names; nothing that names the machine."""
-    import psutil
-
     torch = sys.modules.get("torch")
     cuda = torch is not None and torch.cuda.is_available()
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": usable_cores(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "memory_gib": round(memory_gib(), 1),
         "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if cuda else [],
     }
 
@@ -45,6 +43,16 @@ def hardware() -> dict[str, Any]:
 def usable_cores() -> int:
     """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_gib() -> float:
+    """Return the main memory that this process may use, in GiB: the machine's, or its container's limit."""
+    import psutil
+
+    total = psutil.virtual_memory().total
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text(encoding="utf-8").strip() if limit.is_file() else "max"
+    return min(total, int(text) if text.isdecimal() else total) / 2**30
 
 
 def peak_rss_gib() -> float | None:

@@ -16,7 +16,7 @@ from rlcas_utils.run.board import Board
 from rlcas_utils.run.checks import StageFailure, faults, files_of
 from rlcas_utils.run.executed import write_html
 from rlcas_utils.run.plan import PlannedStage, make_plan, portable, select
-from rlcas_utils.run.preflight import facts, findings
+from rlcas_utils.run.preflight import check, overview
 from rlcas_utils.stages import BENCHMARK
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"Nothing was run.\n{error}")
         return REFUSED
     if options.check:
-        return _check(profile)
+        return _check(profile, stages, run_dir)
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
         with FileLock(run_dir / ".lock", timeout=0):
@@ -149,10 +149,8 @@ def _say_where(stages: list[PlannedStage], run_dir: Path) -> None:
     print(f"\nExecuted notebooks, HTML, figures and records: {portable(run_dir)}")
 
 
-def _check(profile: Profile) -> int:
-    found = findings(facts(profile), profile)
-    for finding in found:
-        print(
-            f"{'ok ' if finding.ok else 'NO '} {finding.seen}" + ("" if finding.ok else f" {finding.remedy}")
-        )
+def _check(profile: Profile, stages: list[PlannedStage], run_dir: Path) -> int:
+    found = check(profile, stages, run_dir)
+    print(f"Profile {profile.name} on this machine:", *found, "", "What each profile needs:", sep="\n")
+    print(*overview(run_dir), sep="\n")
     return 0 if all(finding.ok for finding in found) else FAILED
