@@ -1,5 +1,6 @@
 """One model turn at a time: what is executed, what is refused, what is counted; and the prompt."""
 
+import base64
 import importlib.util
 import json
 import math
@@ -47,10 +48,17 @@ def test_a_tool_call_is_performed_and_its_result_marked():
         (_call("done") + _call("done"), "multiple_calls"),
         (_call("suspend_line", line_id="L1002"), "missing_argument"),
         (_call("respond", content="  "), "bad_arguments"),
+        (_call("respond", content=["Hello"]), "bad_arguments"),
+        (_call("respond", content=None), "bad_arguments"),
         ('<tool_call>{"name": "get_details_by_id", "arguments": [1]}</tool_call>', "bad_arguments"),
         (
             '<tool_call>{"name": "refuel_data", "arguments": '
             '{"customer_id": "C1001", "line_id": "L1002", "gb_amount": NaN}}</tool_call>',
+            None,
+        ),
+        (
+            '<tool_call>{"name": "refuel_data", "arguments": '
+            '{"customer_id": "C1001", "line_id": {"a": [1e999]}, "gb_amount": 2.0}}</tool_call>',
             None,
         ),
     ],
@@ -82,6 +90,7 @@ def test_a_call_rehearsed_in_thought_is_not_executed():
 
 
 def test_customer_tools_are_refused_and_counted_apart_from_unknown_ones():
+    """Case 29."""
     conversation = _conversation()
     before = _state(conversation)
     answer = conversation.reply(_call("toggle_airplane_mode"))
@@ -131,18 +140,52 @@ def test_transfer_is_noted_with_its_turn():
     assert conversation.first_transfer_turn == 2
 
 
+@pytest.mark.parametrize("silence", ["", "<think>hmm</think>", "<think>hm"])
+def test_a_second_silent_turn_gets_a_neutral_sentence(silence):
+    """Case 30, last part: asked again once, then a sentence is said for it; both are in the log."""
+    conversation = TelecomConversation(TASK, scripted_customer(TASK, 3))
+    assert conversation.reply(silence).startswith("<tool_response>Error:")
+    answer = conversation.reply(silence)
+    assert not answer.startswith("<tool_response>")  # the customer's words
+    assert [m.content for m in conversation.session.messages if m.role == "assistant"][
+        -1
+    ] == "One moment, please."
+    assert conversation.tool_errors["neutral_sentence"] == 1
+    assert sum(conversation.tool_errors.values()) == 3
+    assert conversation.session.turns == 2
+    for _ in range(2):
+        assert conversation.reply(silence) is not None
+    assert conversation.reply(silence) is None  # silence does not go on for ever
+    assert (conversation.score.end, conversation.session.turns) == ("unusable_output", 5)
+
+
+def test_babble_between_silences_is_no_silence():
+    conversation = TelecomConversation(TASK, scripted_customer(TASK, 3))
+    for text in ("", "hm", ""):
+        assert conversation.reply(text).startswith("<tool_response>Error:")
+    assert conversation.tool_errors == {"empty": 2, "no_call": 1}
+
+
 class _BrokenCustomer(type(puppet_customer(TASK, 0))):
+    """A customer whose server fails, at the first word or at the second."""
+
+    def __init__(self, greets):
+        super().__init__(TASK.user_scenario)
+        self.greets = greets
+
     def generate_next_message(self, message, state):
-        if state["greeted"]:
+        if state["greeted"] or not self.greets:
             error = type("APIConnectionError", (Exception,), {"__module__": "litellm.exceptions"})
             raise error("no key")
         return super().generate_next_message(message, state)
 
 
-def test_a_failing_customer_is_not_the_agents_fault():
-    conversation = TelecomConversation(TASK, _BrokenCustomer(TASK.user_scenario))
+@pytest.mark.parametrize("greets", [True, False])
+def test_a_failing_customer_is_not_the_agents_fault(greets):
+    conversation = TelecomConversation(TASK, _BrokenCustomer(greets))
     assert conversation.reply(_call("respond", content="Hello")) is None
     assert conversation.score.end == "infrastructure_error"
+    assert conversation.session.failure == "APIConnectionError: no key"
 
 
 def test_rows_have_one_entry_per_attempt_and_refuse_training_tasks():
@@ -188,22 +231,40 @@ def test_the_prompt_lists_15_tools_and_names_30_apart():
         prompt.system_prompt("short")
 
 
+OMITTED = {  # fault in a task's id: what the compact policy says nothing about
+    "bad_vpn": ("vpn",),
+    "data_saver_mode_on": ("data saver",),
+    "bad_network_preference": ("network mode", "4g_5g_preferred"),
+    "bad_wifi_calling": ("wi-fi calling",),
+    "break_app_storage_permission": ("permission", "storage"),
+    "break_app_sms_permission": ("permission", "sms"),
+    "break_app_both_permissions": ("permission", "storage", "sms"),
+}
+
+
 def test_the_compact_arm_leaves_out_what_the_full_arm_adds():
     compact, full = prompt.policy_text("compact").lower(), prompt.policy_text("full").lower()
-    for cause in ("vpn", "data saver", "network mode", "wi-fi calling", "permission"):
-        assert cause not in compact
-        assert cause in full
     assert full.startswith(compact)
+    for words in OMITTED.values():
+        assert words[0] not in compact
+        assert all(word in full for word in words)
 
 
-def test_the_compact_policy_is_at_most_505_qwen_tokens():
-    spec = importlib.util.find_spec("dashscope")
-    if spec is None:
-        pytest.skip("dashscope ships the Qwen vocabulary: pip install --no-deps dashscope")
-    import base64
+def test_24_of_the_28_fixable_test_tasks_need_what_the_compact_arm_leaves_out():
+    faults = [
+        set(tau2.parse_task_id(t.id).faults) for t in tau2.tasks("test") if not tau2.is_transfer_task(t)
+    ]
+    assert len(faults) == 28
+    assert sum(bool(names & set(OMITTED)) for names in faults) == 24
 
+
+def qwen_tokens(texts):
+    """Numbers of Qwen tokens, by the vocabulary that dashscope ships and Qwen's published splitting."""
     import tiktoken
 
+    spec = importlib.util.find_spec("dashscope")
+    if spec is None:
+        pytest.skip("dashscope ships the Qwen vocabulary: make env installs it (requirements-weights.txt)")
     path = Path(spec.origin).parent / "resources" / "qwen.tiktoken"
     lines = (line.split() for line in path.read_bytes().splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
@@ -212,7 +273,17 @@ def test_the_compact_policy_is_at_most_505_qwen_tokens():
         r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     )
     qwen = tiktoken.Encoding("qwen", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    assert len(qwen.encode(prompt.policy_text("compact"))) <= 505
+    assert len(ranks) == 151_643
+    return [len(qwen.encode(text)) for text in texts]
+
+
+def test_the_compact_policy_is_at_most_505_qwen_tokens():
+    compact, full, manual = qwen_tokens(
+        [prompt.policy_text("compact"), prompt.policy_text("full"), tau2.make_environment().get_policy()]
+    )
+    assert compact <= 505
+    assert compact < full <= 700
+    assert manual == 5204  # tau2's own text, counted independently before: the vocabulary is the right one
 
 
 def test_a_model_customer_needs_a_key_or_a_server(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from rlcas_utils.telecom import agents, tau2
 from rlcas_utils.telecom.customers import scripted_customer
 from rlcas_utils.telecom.evaluation import puppet_customer
-from rlcas_utils.telecom.scoring import Call, Score, action_done, partial_score, score
+from rlcas_utils.telecom.scoring import Call, Score, action_done, partial_score, required_db_hash, score
 from rlcas_utils.telecom.session import DONE, RESPOND, Session
 
 TEST = tau2.tasks("test")
@@ -82,36 +82,98 @@ def test_a_solved_task_outranks_any_progress():
     assert Score(1.0, 0.0, 0.0, "user_stop").shaped > Score(0.0, 1.0, 1.0, "user_stop").shaped
 
 
-def test_transferring_every_call_scores_three_tenths_without_helping_anyone():
-    scores = {t.id: agents.serve(agents.always_transfer, t, scripted_customer(t, 0)) for t in TEST}
-    assert sum(s.reward for s in scores.values()) == 12
-    fixable = [scores[t.id] for t in TEST if not tau2.is_transfer_task(t)]
-    assert all(s.reward == s.partial == 0.0 for s in fixable)
-
-
-def test_empty_calls_of_customer_tools_fool_the_raw_match_only():
-    tasks = [t for t in TEST if not tau2.is_transfer_task(t)][::4]
-    scores = [agents.serve(agents.empty_user_calls, t, scripted_customer(t, 0)) for t in tasks]
-    assert sum(s.raw_action_match for s in scores) / len(scores) > 0.9
-    assert all(s.reward == s.partial == 0.0 for s in scores)
-
-
 @pytest.mark.parametrize("task", TEST[::8], ids=lambda task: task.id[:40])
 def test_gold_replay_scores_one(task):
     result = agents.serve(agents.gold, task, puppet_customer(task, 0))
     assert (result.reward, result.partial) == (1.0, 1.0)
 
 
-def test_damage_that_the_reward_does_not_see_is_flagged():
+def test_the_hack_table_by_hand():
+    """12 of the 40 tasks want a transfer as their only action; one of them is met by transferring at once.
+
+    The empty calls match every required action raw, and the transfer among them even earns tau2's reward
+    although the call failed for want of a summary.
+    """
+    hacks = (agents.do_nothing, agents.always_transfer, agents.empty_user_calls)
+    nothing, transfer, empty = (
+        [agents.serve(hack, task, scripted_customer(task, 0)) for task in TEST] for hack in hacks
+    )
+
+    def mean(scores, name):
+        return sum(getattr(s, name) for s in scores) / len(scores)
+
+    names = ("raw_action_match", "robust_match", "reward")
+    assert [mean(nothing, n) for n in names] == [0.0, 0.0, 0.0]
+    assert [mean(transfer, n) for n in names] == pytest.approx([0.3, 0.3, 0.3])
+    assert mean(empty, "raw_action_match") > 0.98
+    assert [mean(empty, n) for n in names[1:]] == pytest.approx([0.0, 0.3])
+    assert mean(empty, "partial") == 0.0
+    for task, score_of_task in zip(TEST, transfer, strict=True):  # handing over helps no customer
+        if not tau2.is_transfer_task(task):
+            assert score_of_task.reward == score_of_task.partial == 0.0
+
+
+def test_the_required_actions_leave_the_database_as_the_expert_does():
+    for task in TEST:
+        session = Session(task, scripted_customer(task, 3))
+        act = agents.expert(task, 0)
+        while not session.done:
+            _, name, arguments = act(session.observation.text)
+            session.step(name, arguments)
+        assert session.environment.get_db_hash() == required_db_hash(task.id), task.id
+        assert score(session).flags == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("suspend_line", {"customer_id": "C1002", "line_id": "L1004", "reason": "none"}),
+        ("suspend_line", {"customer_id": "C1001", "line_id": "L1001", "reason": "none"}),
+        ("enable_roaming", {"customer_id": "C1001", "line_id": "L1003"}),
+    ],
+    ids=["a stranger's line", "another line", "another line's roaming"],
+)
+def test_damage_that_the_reward_does_not_see_is_flagged(damage):
+    """Case 32: gold replay plus one write on somebody else's line has reward 1, and the report says so."""
     task = next(t for t in TEST if "overdue_bill_suspension" not in t.id and not tau2.is_transfer_task(t))
     session = Session(task, puppet_customer(task, 0))
     act = agents.gold(task, 0)
-    session.step("suspend_line", {"customer_id": "C1001", "line_id": "L1001", "reason": "none"})
+    assert not session.step(*damage).is_error
     while not session.done:
         _, name, arguments = act(session.observation.text)
         session.step(name, arguments)
     result = score(session)
-    assert (result.reward, result.flags) == (1.0, ("write_outside_gold",))
+    assert (result.reward, result.flags) == (1.0, ("db_mismatch_but_reward_1",))
+
+
+class _HangsUp(type(puppet_customer(TEST[0], 0))):
+    """Says one thing, then another."""
+
+    def __init__(self, last):
+        super().__init__(TEST[0].user_scenario)
+        self.words = iter(["My phone does not work.", last])
+
+    def generate_next_message(self, message, state):
+        return self._say(next(self.words)), state
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "flags"),
+    [
+        ("Shall I refuel 2 GB?", "Yes, please go ahead. ###STOP###", ("stopped_before_write",)),
+        ("May I enable roaming? ", "###STOP### Sure.", ("stopped_before_write",)),
+        ("May I enable roaming?", "That's fine with me! ###STOP###", ("stopped_before_write",)),
+        ("Is it working now?", "It works, thank you. ###STOP###", ()),
+        ("I enabled roaming.", "Okay. ###STOP###", ()),
+        ("Shall I transfer you?", "No. ###STOP###", ()),
+    ],
+)
+def test_a_customer_who_agrees_and_hangs_up_is_flagged(question, answer, flags):
+    """Case 32: the write that was agreed to never happens; the official reward stays as it is."""
+    session = Session(TEST[0], _HangsUp(answer))
+    session.step(RESPOND, {"content": question})
+    result = score(session)
+    assert (result.end, result.flags) == ("user_stop", flags)
 
 
 def test_an_unfinished_episode_has_no_score():

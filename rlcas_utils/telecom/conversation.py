@@ -2,18 +2,21 @@
 
 `TelecomConversation` is what the rollout engine drives. It reads one model turn, performs at most one
 call, and returns what the model sees next. What cannot be read is never executed and no other action is
-put in its place: the model gets the reason as text, and the reason is counted.
+put in its place: the model gets the reason as text, and the reason is counted. One exception keeps a customer
+from waiting in silence: a model that says nothing at all twice in a row has a neutral sentence said for it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from rlcas_utils.parsing import Invalid, ParsedCall, parse_tool_call
 from rlcas_utils.telecom import tau2
+from rlcas_utils.telecom.endings import UNUSABLE
 from rlcas_utils.telecom.prompt import (
     customer_tools,
     render_observation,
@@ -21,20 +24,16 @@ from rlcas_utils.telecom.prompt import (
     system_prompt,
 )
 from rlcas_utils.telecom.scoring import Score, score
-from rlcas_utils.telecom.session import (
-    DONE,
-    END_CUSTOMER_ERROR,
-    END_UNUSABLE,
-    RESPOND,
-    Observation,
-    Session,
-)
+from rlcas_utils.telecom.session import DONE, RESPOND, Observation, Session
 
 USER_TOOL = "user_tool_called_by_agent"
 UNKNOWN_TOOL = "unknown_tool"
 TOOL_ERROR = "tool_error"
+SAID_FOR_IT = "neutral_sentence"
 MAX_UNUSABLE = 5  # unusable turns in a row; a model that babbles would otherwise babble to the turn cap
+NEUTRAL_SENTENCE = "One moment, please."
 _OUTSIDE_TOOLS = {RESPOND, DONE}
+_THOUGHT = re.compile(r"<think>.*?(</think>|$)", re.DOTALL)
 
 
 @dataclass
@@ -62,6 +61,7 @@ class TelecomConversation:
     turns: list[tuple[str, str | None]] = field(default_factory=list)
     first_transfer_turn: int | None = None
     _unusable: int = 0
+    _silent: int = 0
     _score: Score | None = None
 
     def __post_init__(self) -> None:
@@ -85,19 +85,16 @@ class TelecomConversation:
         Returns:
             What the model reads next, or None when the episode is over.
         """
+        if self.session.failure:  # the customer failed before the model could say a word
+            return None
         parsed = parse_tool_call(text, required_arguments(), truncated=truncated)
+        self._silent = 0 if _THOUGHT.sub("", text).strip() else self._silent + 1
         problem = self._problem(parsed)
-        if problem is not None:
-            kind, message = problem
-            self.tool_errors[kind] += 1
-            self._unusable += 1
-            self.session.spend_turn()
-            if self._unusable >= MAX_UNUSABLE:
-                self.session.abandon(END_UNUSABLE)
-            answer = None if self.done else render_observation(message, is_tool_result=True)
-        else:
+        if problem is None:
             self._unusable = 0
             answer = self._perform(parsed.name, parsed.arguments)
+        else:
+            answer = self._refuse(*problem)
         self.turns.append((text, answer))
         return answer
 
@@ -116,23 +113,33 @@ class TelecomConversation:
         """Why a turn cannot be performed: the kind that is counted and the text that the model gets."""
         if isinstance(parsed, Invalid):
             return parsed.reason, f"Error: {parsed.message} Nothing was done."
-        if any(isinstance(v, float) and not math.isfinite(v) for v in parsed.arguments.values()):
+        if not _is_finite(parsed.arguments):
             return "bad_arguments", "Error: a number is not finite. Nothing was done."
-        if parsed.name == RESPOND and not str(parsed.arguments["content"] or "").strip():
-            return "bad_arguments", "Error: respond has no content. Nothing was said."
+        content = parsed.arguments.get("content")
+        if parsed.name == RESPOND and not (isinstance(content, str) and content.strip()):
+            return "bad_arguments", "Error: the content of respond is no text. Nothing was said."
         return None
+
+    def _refuse(self, kind: str, message: str) -> str | None:
+        """Count an unusable turn and say why it was one; a second silent one gets a sentence put in."""
+        self.tool_errors[kind] += 1
+        self._unusable += 1
+        if self._unusable >= MAX_UNUSABLE:
+            self.session.spend_turn()
+            self.session.abandon(UNUSABLE)
+        elif self._silent >= 2:
+            self.tool_errors[SAID_FOR_IT] += 1
+            self._silent = 0
+            return self._perform(RESPOND, {"content": NEUTRAL_SENTENCE})
+        else:
+            self.session.spend_turn()
+        return None if self.done else render_observation(message, is_tool_result=True)
 
     def _perform(self, name: str, arguments: dict[str, Any]) -> str | None:
         """Execute a call. Tools the agent does not have go to tau2 as well, which answers with an error."""
         if name == tau2.TRANSFER_TOOL and self.first_transfer_turn is None:
             self.first_transfer_turn = self.session.turns + 1
-        try:
-            observation = self.session.step(name, arguments)
-        except Exception as error:
-            if not _is_customer_failure(error):
-                raise
-            self.session.abandon(END_CUSTOMER_ERROR)
-            return None
+        observation = self.session.step(name, arguments)
         hint = ""
         if name in customer_tools():
             self.tool_errors[USER_TOOL] += 1
@@ -149,6 +156,10 @@ class TelecomConversation:
         return render_observation(observation.text + hint, is_tool_result=observation.is_tool_result)
 
 
-def _is_customer_failure(error: Exception) -> bool:
-    """True for failures of a customer behind an API, which must not count as the agent's."""
-    return type(error).__module__.split(".")[0] in {"litellm", "openai", "httpx"}
+def _is_finite(value: Any) -> bool:
+    """False if a number anywhere inside is infinite or NaN; tau2 would accept it and break the replay."""
+    if isinstance(value, dict):
+        return all(_is_finite(v) for v in value.values())
+    if isinstance(value, list):
+        return all(_is_finite(v) for v in value)
+    return not isinstance(value, float) or math.isfinite(value)

@@ -5,6 +5,9 @@ argument names that the *agent* passed, ignores who called and ignores errors. A
 customer's tools with ``{}`` matches 99 % of all required actions while nothing works. The robust count
 below asks for the same caller, the same name, every required argument, a successful result, and no later
 undoing.
+
+Two faults of the benchmark itself are flagged beside the reward, not instead of it: a call that ended before
+what was agreed could be done, and damage to the company's database that the reward does not look at.
 """
 
 from __future__ import annotations
@@ -12,13 +15,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from rlcas_utils.telecom import tau2
-from rlcas_utils.telecom.session import SCORED_ENDS, Session
+from rlcas_utils.telecom.endings import SCORED_ENDS
+from rlcas_utils.telecom.session import Session
 
-_AGREES = re.compile(r"(yes|sure|ok|okay|please do|go ahead)\b", re.IGNORECASE)
-_WRITES = {"suspend_line", "resume_line", "enable_roaming", "disable_roaming", "refuel_data"}
+STOPPED_BEFORE_WRITE = "stopped_before_write"
+DB_MISMATCH = "db_mismatch_but_reward_1"
+EVALUATION_ERROR = "evaluation_error"
+FLAGS = {
+    STOPPED_BEFORE_WRITE: "the customer agreed to something and ended the call in the same breath",
+    DB_MISMATCH: "reward 1, although the company's database is not what the required actions leave behind",
+    EVALUATION_ERROR: "tau2's evaluator could not replay the episode, which scores 0",
+}
+
+_AGREES = re.compile(
+    r"\W*(yes|yeah|yep|sure|ok|okay|alright|of course|please (do|go)|go ahead|that's fine|sounds good)\b",
+    re.IGNORECASE,
+)
 
 PARTIAL_WEIGHT = 0.4  # the published shaping coefficient; below 1, so a solved task always outranks progress
 
@@ -48,6 +64,7 @@ class Score:
     partial: float  # robust, in [0, 1]
     raw_action_match: float  # tau2's gameable one, in [0, 1]; for the lesson only
     end: str
+    robust_match: float = 0.0  # required actions really done, in [0, 1]: the honest twin of the raw match
     flags: tuple[str, ...] = field(default=())
 
     @property
@@ -100,15 +117,17 @@ def partial_score(
     Returns:
         A number in [0, 1].
     """
-    actions = task.evaluation_criteria.actions or []
-    calls = calls_of(messages)
-    shares = []
-    if actions:
-        shares.append(sum(action_done(a, calls) for a in actions) / len(actions))
+    shares = [robust_action_match(task, messages)] if task.evaluation_criteria.actions else []
     open_at_start = [now for start, now in zip(met_at_start, met_now, strict=True) if not start]
     if open_at_start:
         shares.append(sum(open_at_start) / len(open_at_start))
     return sum(shares) / len(shares) if shares else 0.0
+
+
+def robust_action_match(task: tau2.Task, messages: Sequence[tau2.Message]) -> float:
+    """Share of the required actions that were really done and still stand."""
+    actions, calls = task.evaluation_criteria.actions or [], calls_of(messages)
+    return sum(action_done(action, calls) for action in actions) / len(actions) if actions else 0.0
 
 
 def raw_action_match(task: tau2.Task, messages: Sequence[tau2.Message]) -> float:
@@ -125,41 +144,66 @@ def score(session: Session) -> Score:
     """
     if not session.done:
         raise RuntimeError("the episode is not over, so it has no score. Step it to its end or abandon it.")
-    messages = session.messages
-    flags = _flags(session.task, messages)
-    reward = 0.0
+    task, messages = session.task, session.messages
+    reward, flags = 0.0, []
     if session.end in SCORED_ENDS:
         try:
-            reward = tau2.evaluate_simulation(
-                simulation=session.simulation(),
-                task=session.task,
-                evaluation_type=tau2.EvaluationType.ALL,
-                solo_mode=False,
-                domain=tau2.DOMAIN,
-            ).reward
+            reward = _tau2_reward(session)
         except ValueError:
-            flags = (*flags, "evaluation_error")
-    partial = partial_score(session.task, messages, session.met_at_start, session.assertions_met())
-    return Score(reward, partial, raw_action_match(session.task, messages), str(session.end), flags)
+            flags.append(EVALUATION_ERROR)
+    if _hung_up_on_question(messages):
+        flags.append(STOPPED_BEFORE_WRITE)
+    if reward == 1.0 and session.environment.get_db_hash() != required_db_hash(task.id):
+        flags.append(DB_MISMATCH)
+    return Score(
+        reward,
+        partial_score(task, messages, session.met_at_start, session.assertions_met()),
+        raw_action_match(task, messages),
+        str(session.end),
+        robust_action_match(task, messages),
+        tuple(flags),
+    )
 
 
-def _flags(task: tau2.Task, messages: Sequence[tau2.Message]) -> tuple[str, ...]:
-    """Things the reward does not see: changes nobody asked for, and a customer who hung up on a question."""
-    flags = []
-    gold = task.evaluation_criteria.actions or []
-    writes = [
-        c for c in calls_of(messages) if c.requestor == "assistant" and not c.error and c.name in _WRITES
-    ]
-    if any(not any(a.name == c.name and a.arguments == c.arguments for a in gold) for c in writes):
-        flags.append("write_outside_gold")
-    spoken = [m for m in messages if getattr(m, "content", None) and not isinstance(m, tau2.ToolMessage)]
-    if len(spoken) >= 2 and _hung_up_on_question(spoken[-2], spoken[-1]):
-        flags.append("stopped_before_write")
-    return tuple(flags)
+def _tau2_reward(session: Session) -> float:
+    return tau2.evaluate_simulation(
+        simulation=session.simulation(),
+        task=session.task,
+        evaluation_type=tau2.EvaluationType.ALL,
+        solo_mode=False,
+        domain=tau2.DOMAIN,
+    ).reward
 
 
-def _hung_up_on_question(before: tau2.Message, last: tau2.Message) -> bool:
+@cache
+def required_db_hash(task_id: str) -> str:
+    """Hash of the company's database after exactly the required actions of a task.
+
+    tau2's own database check compares with a replay that never carries the phone's changes over to the
+    company (a paid bill stays unpaid), so it fails for correct repairs; here they are carried over.
+    """
+    task, environment = tau2.task_by_id(task_id), tau2.make_environment()
+    start = task.initial_state
+    environment.set_state(
+        initialization_data=start.initialization_data,
+        initialization_actions=start.initialization_actions,
+        message_history=[],
+    )
+    for action in task.evaluation_criteria.actions or []:
+        environment.make_tool_call(action.name, requestor=action.requestor, **action.arguments)
+        environment.sync_tools()
+    return environment.get_db_hash()
+
+
+def _hung_up_on_question(messages: Sequence[tau2.Message]) -> bool:
     """The customer agrees and ends the call in one breath, so what was agreed to never happens."""
-    stopped = any(marker in last.content for marker in tau2.STOP_MARKERS)
+    spoken = [m for m in messages if getattr(m, "content", None) and not isinstance(m, tau2.ToolMessage)]
+    if len(spoken) < 2:
+        return False
+    before, last = spoken[-2:]
+    words = last.content
+    for marker in tau2.STOP_MARKERS:
+        words = words.replace(marker, "")
+    stopped = isinstance(last, tau2.UserMessage) and words != last.content
     asked = isinstance(before, tau2.AssistantMessage) and before.content.rstrip().endswith("?")
-    return stopped and asked and bool(_AGREES.match(last.content.strip()))
+    return stopped and asked and bool(_AGREES.match(words))

@@ -4,6 +4,13 @@ tau2's own orchestrator wants to call the agent; a batch of rollouts wants it th
 the agent object is a slot that hands over whatever action was put into it, and `Orchestrator.step` is
 called until it is the agent's turn again. No thread, no polling, nothing of tau2 re-implemented:
 messages, errors and ends are those of `Orchestrator.run`, which a test compares message by message.
+
+Departures from `Orchestrator.run`:
+
+1. A cap on the agent's turns beside tau2's cap on messages: the published protocol counts agent turns.
+2. Messages stay in the order in which they were sent. tau2 sorts them by the wall clock, so a clock that is
+   set back during an episode would shuffle it, and the evaluator would refuse the replay.
+3. A customer who fails (a server that is down, an empty answer) ends the episode under a name of its own.
 """
 
 from __future__ import annotations
@@ -11,27 +18,31 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from rlcas_utils.telecom import tau2
+from rlcas_utils.telecom.endings import CUSTOMER_FAILED, MAX_TURNS, check_ending
 
 RESPOND = "respond"
 DONE = "done"
 _AGENT_STOP = "###STOP###"
 
-# tau2's own reasons, and ours.
-END_AGENT = tau2.TerminationReason.AGENT_STOP.value
-END_CUSTOMER = tau2.TerminationReason.USER_STOP.value
-END_MAX_STEPS = tau2.TerminationReason.MAX_STEPS.value
-END_MAX_TURNS = "max_turns"
-END_CUSTOMER_ERROR = "infrastructure_error"
-END_UNUSABLE = "unusable_output"
-SCORED_ENDS = (END_AGENT, END_CUSTOMER)
+# Libraries through which a language-model customer is reached.
+_SERVICE_LIBRARIES = ("litellm", "openai", "httpx")
+
+
+class CustomerFailure(RuntimeError):
+    """Raised by a customer that could not answer for a reason that is not the agent's doing."""
+
+
+def _library(error: Exception) -> str:
+    return type(error).__module__.split(".")[0]
 
 
 class _SlotAgent(tau2.LocalAgent):
-    """An agent without a mind: says what was put into its slot."""
+    """Says what was put into its slot."""
 
     def __init__(self) -> None:
         super().__init__(tools=[], domain_policy="")
@@ -49,9 +60,6 @@ class _SlotAgent(tau2.LocalAgent):
     @classmethod
     def is_stop(cls, message: tau2.AssistantMessage) -> bool:
         return message.content == _AGENT_STOP
-
-    def set_seed(self, seed: int) -> None:
-        """Nothing here is random."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,13 @@ class Session:
         max_turns: Cap on the agent's actions; reaching it ends the episode as ``max_turns`` (reward 0).
         max_steps: tau2's cap on messages. 200, because the longest scripted repairs need up to 117.
         max_errors: tau2's cap on failed tool calls, agent's and customer's together.
+
+    Attributes:
+        observation: What the agent sees now.
+        turns: Actions the agent has spent, unusable ones included.
+        end: Why the episode is over (a name in `endings.ENDINGS`), or None.
+        failure: What went wrong on the customer's side, if anything did.
+        met_at_start: Which of the task's assertions held before anything was done.
     """
 
     def __init__(
@@ -88,6 +103,7 @@ class Session:
         self.max_turns = max_turns
         self.turns = 0
         self.end: str | None = None
+        self.failure = ""
         self._agent = _SlotAgent()
         self._orchestrator = tau2.Orchestrator(
             domain=tau2.DOMAIN,
@@ -147,16 +163,23 @@ class Session:
         """Count a turn in which the agent produced nothing that can be executed."""
         self.turns += 1
         if not self.done and self.turns >= self.max_turns:
-            self.end = END_MAX_TURNS
+            self.end = MAX_TURNS
 
     def abandon(self, reason: str) -> None:
-        """End the episode from outside (token budget used up, say). It then scores 0."""
+        """End the episode from outside, for a reason listed in `endings.ENDINGS`. It then scores 0."""
+        check_ending(reason)
         if not self.done:
             self.end = reason
 
     def simulation(self) -> tau2.SimulationRun:
-        """The episode as tau2's own record, for its evaluator. Works after any end."""
-        reason = self.end if self.end in {r.value for r in tau2.TerminationReason} else END_MAX_STEPS
+        """The episode as tau2's own record, for its evaluator. Works after any end.
+
+        Ends that tau2 does not know are recorded as its ``max_steps``, which scores the same: 0.
+        """
+        reason = self.end if self.end in set(tau2.TerminationReason) else tau2.TerminationReason.MAX_STEPS
+        messages = deepcopy(self.messages)
+        for index, message in enumerate(messages):
+            message.turn_idx = index
         return tau2.SimulationRun(
             id=str(uuid.uuid4()),
             task_id=self.task.id,
@@ -166,19 +189,17 @@ class Session:
             termination_reason=reason,
             agent_cost=0.0,
             user_cost=0.0,
-            messages=self._orchestrator.get_trajectory(),
+            messages=messages,
         )
 
     def _message(self, name: str, arguments: dict[str, Any]) -> tau2.AssistantMessage:
         if name == DONE:
             return tau2.AssistantMessage(role="assistant", content=_AGENT_STOP, cost=0.0)
         if name == RESPOND:
-            content = str(arguments.get("content") or "").strip()
-            if not content:
-                raise ValueError(
-                    "respond needs a non-empty content; tau2 refuses empty messages. Say something."
-                )
-            return tau2.AssistantMessage(role="assistant", content=content, cost=0.0)
+            content = arguments.get("content")
+            if not isinstance(content, str) or not content.strip():
+                raise ValueError("respond has no text; tau2 refuses empty messages. Say something.")
+            return tau2.AssistantMessage(role="assistant", content=content.strip(), cost=0.0)
         self._calls += 1
         call = tau2.ToolCall(id=f"a{self._calls}", name=name, arguments=arguments, requestor="assistant")
         return tau2.AssistantMessage(role="assistant", tool_calls=[call], cost=0.0)
@@ -187,21 +208,41 @@ class Session:
         """Let customer and environment act until it is the agent's turn or the episode is over."""
         orchestrator = self._orchestrator
         self._apply_limits()
-        while not orchestrator.done and orchestrator.to_role != tau2.Role.AGENT:
-            orchestrator.step()
+        while not orchestrator.done and orchestrator.to_role != tau2.Role.AGENT and not self.failure:
+            self._step_other_side()
             self._apply_limits()
-        if orchestrator.done:
-            self.end = tau2.TerminationReason(orchestrator.termination_reason).value
+        if self.failure:
+            self.end = CUSTOMER_FAILED
+        elif orchestrator.done:
+            self.end = check_ending(tau2.TerminationReason(orchestrator.termination_reason).value)
         elif self.turns >= self.max_turns:
-            self.end = END_MAX_TURNS
+            self.end = MAX_TURNS
         message = orchestrator.message
         is_tool = isinstance(message, tau2.ToolMessage)
         return Observation(message.content or "", is_tool, bool(is_tool and message.error))
 
+    def _step_other_side(self) -> None:
+        """One step of customer or environment. A customer who cannot answer is noted; a bug is raised."""
+        is_customer = self._orchestrator.to_role == tau2.Role.USER
+        try:
+            self._orchestrator.step()
+        except Exception as error:
+            if not (is_customer and self._is_failure(error)):
+                raise
+            self.failure = f"{type(error).__name__}: {error}"
+
+    def _is_failure(self, error: Exception) -> bool:
+        """True for what is a customer's bad luck; a scripted customer's own errors are bugs and are not."""
+        is_model = isinstance(self._orchestrator.user, tau2.UserSimulator)
+        return is_model or isinstance(error, CustomerFailure) or _library(error) in _SERVICE_LIBRARIES
+
     def _apply_limits(self) -> None:
-        """tau2 checks its limits in `run`, not in `step`; the same two checks, in the same place."""
+        """tau2 checks its limits in `run`, not in `step`: the same two checks in the same place.
+
+        As there, a limit that is reached by the very message that ends the call wins over it.
+        """
         orchestrator = self._orchestrator
-        if orchestrator.done or orchestrator.to_role == tau2.Role.ENV or orchestrator.step_count == 0:
+        if orchestrator.to_role == tau2.Role.ENV or orchestrator.step_count == 0:
             return
         if orchestrator.step_count >= orchestrator.max_steps:
             orchestrator.done, orchestrator.termination_reason = True, tau2.TerminationReason.MAX_STEPS

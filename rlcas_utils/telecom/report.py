@@ -1,0 +1,105 @@
+"""What the rows of one agent say beyond its score: by number of faults, by mistake, by ending, by flag.
+
+Every function takes the rows of one agent with one customer and one policy arm. Another customer or another
+policy text is another test, so rows of two of them are refused instead of averaged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rlcas_utils.statistics import cluster_mean_interval
+from rlcas_utils.telecom.endings import ENDINGS
+from rlcas_utils.telecom.scoring import FLAGS
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def setting(rows: Rows) -> dict[str, str]:
+    """The agent, the customer and the policy arm of these rows.
+
+    Raises:
+        ValueError: There are several of one of them, or no rows.
+    """
+    found = {field: sorted({row[field] for row in rows}) for field in ("agent", "customer", "policy_arm")}
+    for field, values in found.items():
+        if len(values) != 1:
+            raise ValueError(
+                f"rows hold {len(values)} values of {field} ({', '.join(values) or 'none'}); an average over "
+                "them is no measurement of anything. Report each one apart."
+            )
+    return {field: values[0] for field, values in found.items()}
+
+
+def fault_table(rows: Rows) -> list[dict[str, Any]]:
+    """Share of attempts solved by number of faults, with 95 % intervals over tasks.
+
+    Returns:
+        One line per number of faults: `faults, tasks, attempts, solved, solved_low, solved_high`. A single
+        task has no interval.
+    """
+    setting(rows)
+    lines = []
+    for number in sorted({row["num_faults"] for row in rows}):
+        own = [row for row in rows if row["num_faults"] == number]
+        by_task: dict[str, list[float]] = {}
+        for row in own:
+            by_task.setdefault(row["task_id"], []).append(float(row["reward"] >= 1.0))
+        estimate = cluster_mean_interval(list(by_task.values()), proportion=True)
+        low, high = estimate.ci95 or (None, None)
+        line = {"faults": number, "tasks": len(by_task), "attempts": len(own)}
+        lines.append(line | {"solved": estimate.value, "solved_low": low, "solved_high": high})
+    return lines
+
+
+def error_table(rows: Rows) -> list[dict[str, Any]]:
+    """Mistakes by kind, the most frequent first.
+
+    Returns:
+        One line per kind: `kind, count, per_100_turns, episodes` (share of episodes with at least one).
+    """
+    setting(rows)
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts.update(row["tool_errors"])
+    turns = sum(row["turns"] for row in rows)
+    return [
+        {
+            "kind": kind,
+            "count": count,
+            "per_100_turns": 100 * count / turns,
+            "episodes": sum(row["tool_errors"].get(kind, 0) > 0 for row in rows) / len(rows),
+        }
+        for kind, count in counts.most_common()
+        if count
+    ]
+
+
+def ending_table(rows: Rows) -> list[dict[str, Any]]:
+    """How episodes ended: every ending there is, with its meaning and how often it came.
+
+    Raises:
+        ValueError: A row ends in a way that `endings.ENDINGS` does not list.
+    """
+    setting(rows)
+    counts = Counter(row["end"] for row in rows)
+    unknown = sorted(set(counts) - set(ENDINGS))
+    if unknown:
+        raise ValueError(f"rows end as {', '.join(unknown)}, which is not in ENDINGS. Play them again.")
+    return [
+        {"end": name, "episodes": counts[name], "scored": ending.scored, "meaning": ending.meaning}
+        for name, ending in ENDINGS.items()
+    ]
+
+
+def flag_table(rows: Rows) -> list[dict[str, Any]]:
+    """Faults on the benchmark's side, beside the reward and not instead of it.
+
+    Returns:
+        One line per flag: `flag, episodes, meaning`.
+    """
+    setting(rows)
+    counts = Counter(flag for row in rows for flag in row["flags"])
+    return [{"flag": name, "episodes": counts[name], "meaning": meaning} for name, meaning in FLAGS.items()]
