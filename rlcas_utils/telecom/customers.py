@@ -10,7 +10,7 @@ listed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -123,12 +123,7 @@ class ModelCustomers:
         self.client = ApiClient(model, self.budget, base_url, **client)
 
     def __call__(self, task: tau2.Task, seed: int) -> ModelCustomer:
-        """Return the customer of one episode. A model has no seed that would fix its words.
-
-        Raises:
-            SpendCapReached: The run has no money left for another episode.
-        """
-        self.budget.require()
+        """Return the customer of one episode. A model has no seed that would fix its words."""
         return ModelCustomer(task.user_scenario, self.client)
 
 
@@ -166,6 +161,23 @@ def customer_factory(
     return ModelCustomers(name, base_url, max_usd, path, **client)
 
 
+def require_budget(make_customer: CustomerFactory) -> None:
+    """Stop a training run that has no money left for customers; it would learn from episodes nobody played.
+
+    Raises:
+        SpendCapReached: The spend cap of a model customer is reached.
+    """
+    if isinstance(make_customer, ModelCustomers):
+        make_customer.budget.require()
+
+
+def spending(make_customer: CustomerFactory) -> str:
+    """Say what all customers of a run used so far; nothing for the scripted one."""
+    if not isinstance(make_customer, ModelCustomers):
+        return ""
+    return f"customers so far: {make_customer.budget.usage.text()}"
+
+
 def cost_estimate(name: str, num_episodes: int, base_url: str = "") -> str:
     """Say before a run what its customers will cost.
 
@@ -196,8 +208,8 @@ def _episode_usd(name: str) -> float | None:
     return TOKENS_IN * prices["input_cost_per_token"] + TOKENS_OUT * prices["output_cost_per_token"]
 
 
-def lost_episodes(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """List the episodes that failed for reasons outside the agent, one sentence each."""
+def lost_episodes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """List the episodes that a server lost, one sentence each: nobody's failure, and not evaluated."""
     return [f"{row['task_id']}, attempt {row['trial']}: {row['lost']}" for row in rows if row.get("lost")]
 
 
