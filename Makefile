@@ -2,6 +2,7 @@
 # make test              unit tests and the smoke chain
 # make test-kill         kill -9 at 30 random moments of the smoke chain, each followed by a resume; about 12 minutes
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
+# make report            one HTML page about the run of a profile, or about the committed reference run
 # make lint, make lock, make clean, make readme, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
@@ -23,7 +24,7 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test test-kill lint lock env clean readme publish
+.PHONY: course test test-kill lint lock env clean readme report publish
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -42,6 +43,10 @@ lint: $(STAMP)
 # README.md's tables and picture, from the records in results/.
 readme: $(STAMP)
 	$(PY) -m rlcas_utils.readme
+
+# One HTML page about a run, complete in one file.
+report: $(STAMP)
+	$(PY) -m rlcas_utils.run.report "$(PROFILE)"
 
 # Makes a finished run the project's reference: results/, figures/, data/samples/.
 publish: $(STAMP)

@@ -147,6 +147,7 @@ def _say_where(stages: list[PlannedStage], run_dir: Path) -> None:
         if any(stage.stem == BENCHMARK for stage in stages):
             print(f"\n{table.read_text(encoding='utf-8').strip()}")
     print(f"\nExecuted notebooks, HTML, figures and records: {portable(run_dir)}")
+    print(f"One page about the run: python -m rlcas_utils.run.report {run_dir.name}, or make report")
 
 
 def _check(profile: Profile, stages: list[PlannedStage], run_dir: Path) -> int:
