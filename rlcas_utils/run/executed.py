@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rlcas_utils.config import ConfigError
 from rlcas_utils.parameters import cell_source, is_secret, read_notebook
 from rlcas_utils.records import write_atomic
 
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+MOST_LINES, MOST_CHARACTERS = 2_000, 1_000_000  # of one output of a cell
 SHORTEST_SECRET = 8  # shorter values could be common words
 
 
@@ -29,7 +33,7 @@ def redact_file(path: Path) -> None:
 
 
 def clean(path: Path, source_name: str) -> None:
-    """Rewrite an executed notebook without secrets, folders of this machine and widget leftovers.
+    """Rewrite an executed notebook without secrets, folders of this machine, widget data and endless output.
 
     Args:
         path: The executed notebook; nothing happens when it is not there or not complete JSON.
@@ -43,10 +47,28 @@ def clean(path: Path, source_name: str) -> None:
     notebook["metadata"].pop("widgets", None)
     notebook["metadata"].pop("papermill", None)
     notebook["metadata"]["source"] = source_name
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+    for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
+        output.get("data", {}).pop(WIDGET_VIEW, None)
+        _shorten(output)
     write_atomic(path, redact(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"))
+
+
+def _shorten(output: dict[str, Any]) -> None:
+    """Cut the middle out of printed text that no reader could scroll through, and leave out huge displays."""
+    lines = "".join(output.get("text", "")).splitlines(keepends=True)
+    text = _middle_cut("".join(_middle_cut(lines, MOST_LINES, "lines")), MOST_CHARACTERS, "characters")
+    if lines:
+        output["text"] = "".join(text)
+    for kind, content in output.get("data", {}).items():
+        if len(json.dumps(content)) > MOST_CHARACTERS:
+            output["data"][kind] = f"[{kind} of {len(json.dumps(content)):,} characters left out]"
+
+
+def _middle_cut(items: Sequence[str], most: int, unit: str) -> Sequence[str]:
+    if len(items) <= most:
+        return items
+    left_out = f"\n[{len(items) - most:,} {unit} left out here; write long output to a file]\n"
+    return [*items[: most // 2], left_out, *items[-(most // 2) :]]
 
 
 def unexecuted_cells(path: Path) -> list[int]:
