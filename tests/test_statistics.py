@@ -39,6 +39,68 @@ def test_same_seed_same_interval_other_seed_other_interval():
     assert st.mean_interval(data, 3).ci95 != st.mean_interval(data, 5).ci95
 
 
+def test_few_values_get_students_t_as_in_scipy():
+    """Three training seeds, means 13, 14 and 18: a bootstrap would never leave 13 to 18."""
+    for values in ([13.0, 14.0, 18.0], [1.0, 2.0], list(range(9))):
+        error = np.std(values, ddof=1) / len(values) ** 0.5
+        expected = stats.t.interval(0.95, len(values) - 1, np.mean(values), error)
+        ours = st.mean_interval(values)
+        assert (ours.low, ours.high) == pytest.approx(expected, rel=1e-4)
+        assert ours.method == "student t"
+    assert st.mean_interval(list(range(10))).method == "bootstrap"
+
+
+def test_three_seeds_cover_the_true_mean_as_often_as_they_say():
+    rng = np.random.default_rng(0)
+    estimates = [st.mean_interval(rng.normal(5.0, 2.0, size=3)) for _ in range(800)]
+    assert np.mean([e.low <= 5.0 <= e.high for e in estimates]) == pytest.approx(0.95, abs=0.02)
+
+
+def test_variation_by_hand():
+    """Two seeds, two tickets, two trials; seed means 2 and 4, ticket means 1 and 5, trials one apart.
+
+    Sums of squares: seeds 2 * 2 * (1 + 1) = 8, tickets 2 * 2 * (4 + 4) = 32, no interaction, trials
+    4 * 2 * 0.25 = 2. Mean squares 8, 32, 0, 2 / 4 = 0.5. Components: (8 - 0) / 4 = 2, (32 - 0) / 4 = 8, 0.5.
+    """
+    cells = np.array([[0.0, 4.0], [2.0, 6.0]])
+    found = st.variation(np.stack([cells - 0.5, cells + 0.5], axis=2))
+    assert (found.mean, found.seeds, found.tickets, found.trials) == (3.0, 2, 2, 2)
+    assert found.training_sd == pytest.approx(2**0.5)
+    assert found.ticket_sd == pytest.approx(8**0.5)
+    assert found.trial_sd == pytest.approx(0.5**0.5)
+
+
+def test_variation_finds_what_was_put_in():
+    """Training 1.5, tickets 4, trials 2, estimated from 40 seeds, 60 tickets and 3 trials; 200 worlds."""
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(200):
+        training, ticket = rng.normal(0, 1.5, (40, 1, 1)), rng.normal(0, 4.0, (1, 60, 1))
+        made = st.variation(10 + training + ticket + rng.normal(0, 2.0, (40, 60, 3)))
+        found.append((made.training_sd**2, made.ticket_sd**2, made.trial_sd**2))
+    assert np.mean(found, axis=0) == pytest.approx((1.5**2, 16.0, 4.0), rel=0.05)
+
+
+def test_training_variation_is_not_trial_variation():
+    """Seeds that differ only by trial noise have no training variation; more trials do not hide real one."""
+    rng = np.random.default_rng(5)
+    noise = st.variation(rng.normal(0, 2.0, (5, 100, 4)))
+    assert noise.training_sd < 0.15
+    assert noise.trial_sd == pytest.approx(2.0, rel=0.05)
+    lucky = st.variation(np.arange(3.0)[:, None, None] + np.zeros((3, 100, 4)))
+    assert lucky.training_sd == pytest.approx(1.0)
+    assert lucky.trial_sd == 0.0
+
+
+def test_one_seed_or_one_trial_says_nothing_about_that_cause():
+    alone = st.variation([[1.0, 2.0, 3.0]])
+    assert np.isnan(alone.training_sd)
+    assert np.isnan(alone.trial_sd)
+    assert alone.ticket_sd == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="every training seed played every ticket"):
+        st.variation([[1.0, float("nan")]])
+
+
 def test_bootstrap_covers_the_true_mean_about_as_often_as_it_says():
     rng = np.random.default_rng(0)
     hits = 0

@@ -17,10 +17,12 @@ from rlcas_utils.statistics.intervals import (
 )
 from rlcas_utils.statistics.pairs import PairedDifference, paired_difference
 from rlcas_utils.statistics.passrates import check_counts, common_k, pass_at_k, pass_hat_k
+from rlcas_utils.statistics.variation import Variation, variation
 
 __all__ = [
     "Estimate",
     "PairedDifference",
+    "Variation",
     "check_counts",
     "cluster_mean_interval",
     "common_k",
@@ -31,5 +33,6 @@ __all__ = [
     "ratio_interval",
     "resampled_means",
     "task_error",
+    "variation",
     "wilson",
 ]

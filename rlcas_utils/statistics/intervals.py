@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 Z95 = 1.959963984540054
+# Student's t, 97.5 %, for 1, 2, ... degrees of freedom.
+T95 = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060)
+FEW = len(T95) + 1  # up to so many values the bootstrap, which only sees those, is far too sure
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,8 @@ def mean_interval(values: Sequence[float], seed: int = 0, *, proportion: bool | 
 
     Returns:
         The estimate. A single number has no interval (NaN); equal numbers that are no proportion have a
-        zero-width one, and `method` says "no spread seen".
+        zero-width one, and `method` says "no spread seen". Few numbers, such as three training seeds, get
+        Student's t instead of a bootstrap.
 
     Raises:
         ValueError: for an empty list, NaN, or a proportion outside 0 to 1.
@@ -126,6 +130,9 @@ def mean_interval(values: Sequence[float], seed: int = 0, *, proportion: bool | 
         return Estimate(mean, math.nan, math.nan, 1, "one value: no interval")
     if spread == 0:
         return Estimate(mean, mean, mean, n, "no spread seen")
+    if n <= FEW and not proportion:
+        half = T95[n - 2] * float(array.std(ddof=1)) / math.sqrt(n)
+        return Estimate(mean, mean - half, mean + half, n, "student t")
     low, high = _percentiles(resampled_means(array, seed))
     return Estimate(mean, low, high, n, "bootstrap")
 
