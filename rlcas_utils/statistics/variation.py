@@ -55,7 +55,7 @@ def variation(scores_SNK: np.ndarray) -> Variation:
     if scores.ndim != 3 or 0 in scores.shape or not np.isfinite(scores).all():
         raise ValueError(
             f"scores have shape {scores.shape} or gaps; the causes can be told apart only when every "
-            "training seed played every ticket equally often. Keep the shared tickets or play what is missing."
+            "training seed played every ticket equally often. Keep the shared tickets or play the rest."
         )
     seeds, tickets, trials = scores.shape
     grand, cell_SN = scores.mean(), scores.mean(axis=2)
