@@ -14,6 +14,7 @@ import os
 import random
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,14 +28,19 @@ from rlcas_utils.api_replies import (
     retry_after_s,
 )
 from rlcas_utils.api_usage import ApiError, Budget, Usage
+from rlcas_utils.parameters import is_secret
 
 SERVER_KEY = "OWN_SERVER_API_KEY"  # environment variable with the key of a server given by its address
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+ABSENT_AFTER_S = 60.0  # patience with a server that has never answered
+DOWN_AFTER = 3  # failed calls in a row, each waited for, after which a provider counts as gone
 
 
 def completion() -> Callable[..., Any]:
     """Return LiteLLM's completion function, set up so that importing it needs no network."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    # Pydantic's note to the authors of provider libraries; a reader can do nothing about it.
+    warnings.filterwarnings("ignore", message="Items? .* on TypedDict class", category=UserWarning)
     import litellm
 
     litellm.suppress_debug_info = True
@@ -60,7 +66,12 @@ def missing_key(model: str, base_url: str = "") -> str:
     completion()
     import litellm
 
+    # LiteLLM takes a blank key for a key.
+    blank = {name: value for name, value in os.environ.items() if is_secret(name) and not value.strip()}
+    for name in blank:
+        del os.environ[name]
     missing = litellm.validate_environment(model)["missing_keys"]
+    os.environ.update(blank)
     return f"needs {' or '.join(missing)}" if missing else ""
 
 
@@ -104,7 +115,7 @@ class ApiClient:
             budget: the spend cap; clients may share one.
             base_url: address of an OpenAI-compatible server. It gets the key in OWN_SERVER_API_KEY, never a
                 provider's, and its calls have no known price.
-            patience_s: how long one call waits for a provider to recover.
+            patience_s: how long one call waits for a provider to recover; a minute if it never answered.
             timeout_s: how long one request may take.
             complete: LiteLLM's `completion`, or something like it.
             price: USD of a reply, None if unknown.
@@ -118,6 +129,8 @@ class ApiClient:
         self._clock, self._sleep, self._report = clock, sleep, report
         self._lock = threading.Lock()
         self._open_at = clock()  # no thread sends before; one thread's rate limit holds all of them
+        self._answered = False
+        self._failures: list[str] = []  # since the last call that succeeded
         self._jitter = random.Random()  # timing only; the global generator belongs to the experiment
 
     def ask(self, messages: Sequence[Mapping[str, Any]], usage: Usage, **options: Any) -> Reply:
@@ -140,10 +153,24 @@ class ApiClient:
             request |= {"model": name, "api_base": self.base_url, "api_key": key}
         used = Usage()
         try:
-            return self._patiently(request, used)
+            reply = self._patiently(request, used)
+            self._failures = []
+            return reply
+        except ApiError as error:
+            self._failures.append(str(error))
+            raise
         finally:
             usage.add(used)
             self.budget.add(used)
+
+    def require(self) -> None:
+        """Stop a run that goes on although nobody answers any more.
+
+        Raises:
+            ApiError: The last calls, `DOWN_AFTER` or more in a row, all failed.
+        """
+        if len(self._failures) >= DOWN_AFTER:
+            raise ApiError(self._failures[-1])
 
     def _patiently(self, request: dict[str, Any], used: Usage) -> Reply:
         begun, attempt = self._clock(), 0
@@ -169,7 +196,7 @@ class ApiClient:
                 # Raised outside `except`: the original may carry the request headers, key included.
                 raise ApiError(f"{self.model}: {seen} Check the key, the model's name and the quota.")
             used.outages[type(failure).__name__] += 1
-            if self._clock() - begun + pause > self.patience_s:
+            if self._clock() - begun + pause > self._patience_s(failure):
                 raise ApiError(
                     f"{self.model}: {seen} Tried {attempt} times in {self._clock() - begun:.0f} s; the "
                     "provider is down or the rate limit too low. Run again later to go on from here."
@@ -177,6 +204,7 @@ class ApiClient:
             self._close_gate(pause, type(failure).__name__)
 
     def _count(self, response: Any, used: Usage, seconds: float) -> Reply:
+        self._answered = True
         used.latency_s += seconds
         used.calls += 1
         tokens = getattr(response, "usage", None)
@@ -187,6 +215,11 @@ class ApiClient:
         used.unpriced_calls += cost is None
         used.cost_usd += cost or 0.0
         return read_reply(response)
+
+    def _patience_s(self, failure: Exception) -> float:
+        """A server that never answered is more likely absent than down, unless it says that it is busy."""
+        busy = getattr(failure, "status_code", None) == 429
+        return self.patience_s if self._answered or busy else min(self.patience_s, ABSENT_AFTER_S)
 
     def _pause_after(self, failure: Exception, attempt: int) -> float | None:
         """Return the seconds to wait, or None for a failure that waiting does not mend."""

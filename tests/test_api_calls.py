@@ -107,14 +107,26 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_provider_asks():
 def test_back_off_doubles_to_a_limit_and_gives_up_in_the_end():
     clock, usage = Clock(), Usage()
     gives_up = pytest.raises(ApiError, match=r"boom.*Tried \d+ times in .* Run again later")
-    with serving(lambda request: failed(500, "boom")) as server, gives_up:
-        ask(client(server, clock, patience_s=300), usage)
+    first = iter([said("hi")])
+    with serving(lambda request: next(first, failed(500, "boom"))) as server:
+        made = client(server, clock, patience_s=300)
+        ask(made)
+        with gives_up:
+            ask(made, usage)
     doubled = [1, 2, 4, 8, 16, 32, 60, 60]
     for slept, expected in zip(clock.slept, doubled, strict=False):
         assert 0.74 * expected <= slept <= 1.26 * expected
     assert 200 < sum(clock.slept) <= 300
     assert usage.outages["InternalServerError"] == len(clock.slept) + 1
     assert usage.calls == 0
+
+
+def test_a_server_that_never_answered_is_given_up_after_a_minute_unless_it_is_busy():
+    for status, seconds in ((500, 60), (429, 300)):
+        clock, answer = Clock(), failed(status)
+        with serving(lambda request, answer=answer: answer) as server, pytest.raises(ApiError):
+            ask(client(server, clock, patience_s=300))
+        assert 0.5 * seconds < clock.now <= seconds
 
 
 def test_one_threads_rate_limit_holds_all_calls():
@@ -263,6 +275,8 @@ def test_missing_keys_are_named(monkeypatch):
     assert api_calls.missing_key("gpt-4o-mini") == "needs OPENAI_API_KEY"
     assert "GEMINI_API_KEY" in api_calls.missing_key("gemini/gemini-2.5-flash")
     assert api_calls.missing_key("tiny", "http://127.0.0.1:1/v1") == ""
+    monkeypatch.setenv("GEMINI_API_KEY", " ")
+    assert "GEMINI_API_KEY" in api_calls.missing_key("gemini/gemini-2.5-flash")
     monkeypatch.setenv("GEMINI_API_KEY", "x")
     assert api_calls.missing_key("gemini/gemini-2.5-flash") == ""
 

@@ -11,7 +11,7 @@ from rlcas_utils import api_calls
 from rlcas_utils.api_agents import ApiModel, ApiPlayer, play_side_by_side
 from rlcas_utils.api_calls import ApiClient
 from rlcas_utils.api_journal import Journal
-from rlcas_utils.api_usage import Budget, SpendCapReached, Usage, total_usage
+from rlcas_utils.api_usage import ApiError, Budget, SpendCapReached, Usage, total_usage
 from rlcas_utils.benchmark import telecom_metrics
 from rlcas_utils.telecom import agents, tau2
 from rlcas_utils.telecom.customers import (
@@ -21,7 +21,7 @@ from rlcas_utils.telecom.customers import (
     cost_estimate,
     customer_factory,
     lost_episodes,
-    require_budget,
+    require_available,
     scripted_customer,
     spending,
 )
@@ -158,6 +158,19 @@ def test_an_outage_is_nobodys_failure_is_listed_and_is_played_again(tmp_path):
     assert all(str(TASKS[1].user_scenario) in prompt for prompt in again)
 
 
+def test_a_run_stops_when_the_customers_are_gone_and_not_for_a_single_failure():
+    down = iter([True, False, True, True, True])
+    with serving(
+        lambda request: failed(503, "down") if next(down) else said("My phone is broken.")
+    ) as server:
+        make = factory(server)
+        for expected in ("infrastructure_error", None, *["infrastructure_error"] * 3):
+            require_available(make)
+            assert Session(TASKS[0], make(TASKS[0], 0)).end == expected
+        with pytest.raises(ApiError, match="down"):
+            require_available(make)
+
+
 def test_a_customer_who_fails_midway_is_lost_too():
     answer = lambda request: (
         failed(404, "no such model") if len(request["messages"]) > 6 else scripted(request)
@@ -192,13 +205,13 @@ def test_the_spend_cap_stops_and_keeps_what_is_finished(tmp_path):
         assert [row["end"] for row in rows] == ["agent_stop", "infrastructure_error"]
         assert "the spend cap is" in rows[1]["lost"]
         with pytest.raises(SpendCapReached):
-            require_budget(make)
+            require_available(make)
         make, rows = run(server, 99.0)
-        require_budget(make)
+        require_available(make)
     assert [row["reward"] for row in rows] == [1.0, 1.0]
     assert make.budget.usage.calls == len(server.requests) - before
     assert make.budget.usage.cost_usd == pytest.approx(0.01 * make.budget.usage.calls)
-    require_budget(scripted_customer)
+    require_available(scripted_customer)
 
 
 def _calls_of_one(server):
@@ -279,6 +292,6 @@ def test_without_a_key_it_says_what_it_needs(monkeypatch):
     with pytest.raises(CustomerError, match=r"needs OPENAI_API_KEY.*set CUSTOMER to 'scripted'"):
         customer_factory("gpt-4.1-mini-2025-04-14")
     assert customer_factory("scripted") is scripted_customer
-    assert spending(scripted_customer) == ""
+    assert spending(scripted_customer) == "The scripted customer cost nothing."
     assert isinstance(customer_factory("tiny", "http://127.0.0.1:1/v1")(TASKS[0], 0), ModelCustomer)
     assert ModelCustomer(TASKS[0].user_scenario, customer_factory("tiny", "http://x").client).usage == Usage()

@@ -161,21 +161,23 @@ def customer_factory(
     return ModelCustomers(name, base_url, max_usd, path, **client)
 
 
-def require_budget(make_customer: CustomerFactory) -> None:
-    """Stop a training run that has no money left for customers; it would learn from episodes nobody played.
+def require_available(make_customer: CustomerFactory) -> None:
+    """Stop a run whose customers are gone: it would train on, or report, episodes that nobody played.
 
     Raises:
         SpendCapReached: The spend cap of a model customer is reached.
+        ApiError: Its provider failed in the last three calls, each waited for as long as the client waits.
     """
     if isinstance(make_customer, ModelCustomers):
         make_customer.budget.require()
+        make_customer.client.require()
 
 
 def spending(make_customer: CustomerFactory) -> str:
-    """Say what all customers of a run used so far; nothing for the scripted one."""
+    """Say what all customers of a run used so far."""
     if not isinstance(make_customer, ModelCustomers):
-        return ""
-    return f"customers so far: {make_customer.budget.usage.text()}"
+        return "The scripted customer cost nothing."
+    return f"Customers used {make_customer.budget.usage.text()}."
 
 
 def cost_estimate(name: str, num_episodes: int, base_url: str = "") -> str:
