@@ -3,7 +3,7 @@
 # make test-kill         kill -9 at 30 random moments of the smoke chain, each followed by a resume; about 12 minutes
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
 # make report            one HTML page about the run of a profile, or about the committed reference run
-# make lint, make lock, make clean, make readme, make publish
+# make lint, make lock, make clean, make readme, make licences, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
 
@@ -24,7 +24,7 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test test-kill lint lock env clean readme report publish
+.PHONY: course test test-kill lint lock env clean readme report licences publish
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -43,6 +43,10 @@ lint: $(STAMP)
 # README.md's tables and picture, from the records in results/.
 readme: $(STAMP)
 	$(PY) -m rlcas_utils.readme
+
+# The licences of all installed packages, in LICENCES.md.
+licences: $(STAMP)
+	$(PY) -m rlcas_utils.run.licences
 
 # One HTML page about a run, complete in one file.
 report: $(STAMP)

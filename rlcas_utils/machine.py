@@ -16,7 +16,13 @@ def git_state(folder: Path) -> dict[str, Any]:
     def ask(*arguments: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=20, check=True
+                ["git", *arguments],
+                cwd=folder,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=20,
+                check=True,
             )
         except (OSError, subprocess.SubprocessError):
             return None
@@ -28,13 +34,14 @@ def git_state(folder: Path) -> dict[str, Any]:
 
 
 def hardware() -> dict[str, Any]:
-    """Return system, processor, usable cores, memory in GiB and GPU names; nothing that names the machine."""
+    """Return system, processor, cores, threads, memory in GiB, GPU names; nothing that names the machine."""
     torch = sys.modules.get("torch")
     cuda = torch is not None and torch.cuda.is_available()
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": usable_cores(),
+        "threads": torch.get_num_threads() if torch else None,
         "memory_gib": round(memory_gib(), 1),
         "gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if cuda else [],
     }

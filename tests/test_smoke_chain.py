@@ -10,6 +10,7 @@ import sys
 
 import nbformat
 import pytest
+from test_hygiene import unfit_for_windows
 
 from rlcas_utils.config import project_root
 from rlcas_utils.records import read_record, sha256_tree
@@ -93,6 +94,11 @@ def test_executed_notebooks_open_anywhere_and_are_short_to_read(passes, stem):
             assert len(json.dumps(output)) < 1_000_000
             assert output.output_type != "error"
             assert len(output.get("text", "").splitlines()) <= 60
+
+
+def test_what_a_run_writes_has_names_that_all_systems_take(passes):
+    names = [file.relative_to(passes[0]).as_posix() for file in passes[0].rglob("*")]
+    assert unfit_for_windows(names) == []
 
 
 def test_no_secret_is_in_anything_that_a_run_writes(passes):

@@ -21,6 +21,7 @@ WIDTHS: list[int] = [8, 8]  # units of each layer"""
 PROFILE = "name: {name}\ndescription: toy\noffline: true\nnotebooks:\n  01_first: {{SEED: 3}}\n"
 FAST_TORCH = (
     "class cuda:\n    is_available = staticmethod(lambda: False)\n\n\ndef manual_seed(seed):\n    pass\n"
+    "\n\ndef get_num_threads():\n    return 1\n"
 )
 
 
