@@ -87,8 +87,8 @@ class Usage:
     def text(self) -> str:
         """Return cost, seconds, tokens, endings and outages in one line."""
         names = ", ".join(f"{label} {count}" for label, count in sorted(self.labels.items()))
-        line = f"{self.cost_text()}, {self.calls} calls ({names}), {self.latency_s:.0f} s, "
-        line += f"{self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
+        line = f"{self.cost_text()}, {self.calls} calls{f' ({names})' if names else ''}, "
+        line += f"{self.latency_s:.0f} s, {self.prompt_tokens:,} tokens in, {self.completion_tokens:,} out"
         if self.outages:
             line += f", {sum(self.outages.values())} outages ({self.waited_s:.0f} s of waiting)"
         return line
