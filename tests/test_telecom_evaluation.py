@@ -161,9 +161,18 @@ def test_share_solved_by_number_of_faults_by_hand():
     two, nine = report.fault_table(rows)
     assert (two["faults"], two["tasks"], two["attempts"]) == (2, 2, 6)
     assert two["solved"] == pytest.approx(5 / 6)  # tasks solved 2/3 and 3/3 of the time
-    assert two["solved_low"] == pytest.approx(2 / 3)
-    assert two["solved_high"] == pytest.approx(1.0)
+    assert (two["solved_low"], two["solved_high"]) == (0.0, 1.0)  # Student's t: two tasks say next to nothing
     assert (nine["tasks"], nine["solved"]) == (1, 0.0)
+    one = {2: "0.67 [0.09, 0.97]"}  # Wilson's interval of 2/3 of one task, not of two of three tasks
+    shown = report.breakdown({"base": rows[:6], "grpo": rows[:3]})
+    assert shown["solved, by number of faults"] == {"base": {2: "0.83 [0.00, 1.00]"}, "grpo": one}
+    assert shown["episodes, by ending"]["grpo"]["user_stop"] == 3
+    assert list(shown) == [
+        "solved, by number of faults",
+        "mistakes per 100 turns",
+        "episodes, by ending",
+        "episodes, by flag",
+    ]
 
 
 def test_flags_are_counted_beside_the_reward():

@@ -37,8 +37,7 @@ def fault_table(rows: Rows) -> list[dict[str, Any]]:
     """Share of attempts solved by number of faults, with 95 % intervals over tasks.
 
     Returns:
-        One line per number of faults: `faults, tasks, attempts, solved, solved_low, solved_high`. A single
-        task has no interval.
+        One line per number of faults: `faults, tasks, attempts, solved, solved_low, solved_high`.
     """
     setting(rows)
     lines = []
@@ -48,9 +47,8 @@ def fault_table(rows: Rows) -> list[dict[str, Any]]:
         for row in own:
             by_task.setdefault(row["task_id"], []).append(float(row["reward"] >= 1.0))
         estimate = cluster_mean_interval(list(by_task.values()), proportion=True)
-        low, high = estimate.ci95 or (None, None)
-        line = {"faults": number, "tasks": len(by_task), "attempts": len(own)}
-        lines.append(line | {"solved": estimate.value, "solved_low": low, "solved_high": high})
+        line = {"faults": number, "tasks": len(by_task), "attempts": len(own), "solved": estimate.value}
+        lines.append(line | {"solved_low": estimate.low, "solved_high": estimate.high})
     return lines
 
 
@@ -103,3 +101,30 @@ def flag_table(rows: Rows) -> list[dict[str, Any]]:
     setting(rows)
     counts = Counter(flag for row in rows for flag in row["flags"])
     return [{"flag": name, "episodes": counts[name], "meaning": meaning} for name, meaning in FLAGS.items()]
+
+
+def breakdown(rows_by_agent: Mapping[str, Rows]) -> dict[str, dict[str, dict[Any, Any]]]:
+    """All four tables with one column per agent, as text and numbers to show.
+
+    Args:
+        rows_by_agent: Rows of each agent.
+
+    Returns:
+        For each title: agent, then line, then entry. `pandas.DataFrame` takes each table as it is.
+    """
+    tables = {
+        "solved, by number of faults": (fault_table, "faults", _solved_text),
+        "mistakes per 100 turns": (error_table, "kind", lambda line: round(line["per_100_turns"], 1)),
+        "episodes, by ending": (ending_table, "end", lambda line: line["episodes"]),
+        "episodes, by flag": (flag_table, "flag", lambda line: line["episodes"]),
+    }
+    return {
+        title: {
+            agent: {line[key]: entry(line) for line in table(rows)} for agent, rows in rows_by_agent.items()
+        }
+        for title, (table, key, entry) in tables.items()
+    }
+
+
+def _solved_text(line: Mapping[str, Any]) -> str:
+    return f"{line['solved']:.2f} [{line['solved_low']:.2f}, {line['solved_high']:.2f}]"
