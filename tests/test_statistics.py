@@ -47,6 +47,8 @@ def test_few_values_get_students_t_as_in_scipy():
         ours = st.mean_interval(values)
         assert (ours.low, ours.high) == pytest.approx(expected, rel=1e-4)
         assert ours.method == "student t"
+    rates = st.mean_interval([0.75, 0.9, 0.95], proportion=True)
+    assert (rates.low, rates.high) == (pytest.approx(0.608, abs=1e-3), 1.0)
     assert st.mean_interval(list(range(10))).method == "bootstrap"
 
 

@@ -147,7 +147,9 @@ def _say_where(stages: list[PlannedStage], run_dir: Path) -> None:
         if any(stage.stem == BENCHMARK for stage in stages):
             print(f"\n{table.read_text(encoding='utf-8').strip()}")
     print(f"\nExecuted notebooks, HTML, figures and records: {portable(run_dir)}")
-    print(f"One page about the run: python -m rlcas_utils.run.report {run_dir.name}, or make report")
+    words = ["python", "-m", "rlcas_utils.run.report", run_dir.name]
+    words += ["--runs-dir", str(run_dir.parent)] if run_dir.parent != project_root() / "runs" else []
+    print(f"One page about the run: {shlex.join(words)}")
 
 
 def _check(profile: Profile, stages: list[PlannedStage], run_dir: Path) -> int:

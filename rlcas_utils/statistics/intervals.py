@@ -130,9 +130,10 @@ def mean_interval(values: Sequence[float], seed: int = 0, *, proportion: bool | 
         return Estimate(mean, math.nan, math.nan, 1, "one value: no interval")
     if spread == 0:
         return Estimate(mean, mean, mean, n, "no spread seen")
-    if n <= FEW and not proportion:
+    if n <= FEW:
         half = T95[n - 2] * float(array.std(ddof=1)) / math.sqrt(n)
-        return Estimate(mean, mean - half, mean + half, n, "student t")
+        low, high = (0.0, 1.0) if proportion else (-math.inf, math.inf)
+        return Estimate(mean, max(low, mean - half), min(high, mean + half), n, "student t")
     low, high = _percentiles(resampled_means(array, seed))
     return Estimate(mean, low, high, n, "bootstrap")
 
