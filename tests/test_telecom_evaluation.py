@@ -163,7 +163,8 @@ def test_share_solved_by_number_of_faults_by_hand():
     assert two["solved"] == pytest.approx(5 / 6)  # tasks solved 2/3 and 3/3 of the time
     assert (two["solved_low"], two["solved_high"]) == (0.0, 1.0)  # Student's t: two tasks say next to nothing
     assert (nine["tasks"], nine["solved"]) == (1, 0.0)
-    one = {2: "0.67 [0.09, 0.97]"}  # Wilson's interval of 2/3 of one task, not of two of three tasks
+    wilson = statistics.wilson(2 / 3, 1)  # 2/3 of one task, not two of three tasks
+    assert (round(wilson.low, 2), round(wilson.high, 2)) == (0.09, 0.97)
     shown = report.breakdown({"base": rows[:6], "grpo": rows[:3]})
     assert shown["solved, by number of faults"] == {"base": {2: "0.83 [0.00, 1.00]"}, "grpo": one}
     assert shown["episodes, by ending"]["grpo"]["user_stop"] == 3
