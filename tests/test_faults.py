@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import save_file
 from toy_course import add_notebook, environment, make_project, run, stand_in_for_torch
@@ -236,6 +237,33 @@ def test_a_kernel_whose_runner_was_killed_ends_by_itself(project):
     assert "01_first: done" in run(project).stdout
     assert time.monotonic() - started < 30
     assert not (project / "late").exists()
+
+
+ORPHANS = """
+import sys
+from pathlib import Path
+from rlcas_utils.sac.config import SacConfig
+from rlcas_utils.sac.parallel import Job, train_runs
+from rlcas_utils.sac.probe import TwoStepProbe
+
+if __name__ == "__main__":
+    sizes = dict(hidden_sizes=(8,), warmup_episodes=2, batch_size=4, buffer_capacity=100)
+    short, long = (Job(SacConfig(num_episodes=n, **sizes), 0) for n in (5, 10**6))
+    train_runs(TwoStepProbe, {"short": short, "long": long}, Path(sys.argv[1]), 2)
+"""
+
+
+def test_workers_of_a_killed_notebook_end_whether_busy_or_waiting(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(ORPHANS, encoding="utf-8")
+    training = subprocess.Popen([sys.executable, script, tmp_path / "runs"], env=environment())
+    wait_for(tmp_path / "runs" / "short.json")
+    workers = psutil.Process(training.pid).children(recursive=True)
+    assert len(workers) >= 2
+    training.kill()
+    training.wait()
+    _, left = psutil.wait_procs(workers, timeout=10)
+    assert left == []
 
 
 def wait_for(path):

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -61,11 +62,10 @@ def train_runs(
     if todo:
         # Spawned, not forked: torch and the kernel hold threads that a fork would lose.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(num_processes, len(todo)), mp_context=context) as pool:
-            futures = [
-                pool.submit(_train_one, env_factory, job, folder, name, os.getpid())
-                for name, job in todo.items()
-            ]
+        workers = min(num_processes, len(todo))
+        watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
+        with ProcessPoolExecutor(workers, mp_context=context, **watch) as pool:
+            futures = [pool.submit(_train_one, env_factory, job, folder, name) for name, job in todo.items()]
             _watch(futures, todo, folder, report)
     return {name: json.loads(_summary(folder, name).read_text(encoding="utf-8")) for name in jobs}
 
@@ -95,13 +95,20 @@ def _note(folder: Path, name: str) -> Path:
     return folder / f"{name}.progress.json"
 
 
-def _train_one(
-    env_factory: Callable[[], gymnasium.Env], job: Job, folder: Path, name: str, parent: int
-) -> None:
+def _end_with(parent: int) -> None:
+    """End this worker, busy or waiting, soon after the notebook is gone; all it needs to go on is saved."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(POLL_S)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _train_one(env_factory: Callable[[], gymnasium.Env], job: Job, folder: Path, name: str) -> None:
     def note(num_episodes: int, curves: dict[str, list[float]]) -> None:
         if num_episodes % PROGRESS_EVERY == 0:
-            if os.getppid() != parent:
-                raise SystemExit("the notebook is gone; its next run continues from the checkpoint")
             recent = curves["return"][-100:]
             write_json(_note(folder, name), [num_episodes, sum(recent) / len(recent)])
 
