@@ -62,6 +62,8 @@ def test_an_episode_survives_that_another_one_spoils_the_vpn():
     spoiled = next(task for task in TEST if "bad_vpn" in task.id)
     session = Session(quiet, puppet_customer(quiet, 0))
     session.step(RESPOND, {"content": "Please run connect_vpn with {}."})
+    seen = session.step(RESPOND, {"content": "Please run check_vpn_status with {}."})
+    assert "excellent" in seen.text
     Session(spoiled, puppet_customer(spoiled, 0))
     session.step(DONE)
     assert score(session).flags == ()
