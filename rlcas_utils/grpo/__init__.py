@@ -11,7 +11,7 @@ from rlcas_utils.grpo.advantages import (
     dead_group_rate,
     group_advantages,
 )
-from rlcas_utils.grpo.batches import BatchPlan, plan_batches
+from rlcas_utils.grpo.batches import BatchPlan, fill_batches, plan_batches
 from rlcas_utils.grpo.step_log import read_steps
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = [
     "clipped_objective",
     "dead_group_probability",
     "dead_group_rate",
+    "fill_batches",
     "group_advantages",
     "make_grpo_trainer",
     "plan_batches",

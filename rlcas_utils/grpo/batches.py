@@ -1,6 +1,10 @@
 """Which batch sizes fit a group size, checked before any model is loaded."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -65,3 +69,25 @@ def plan_batches(
 def _divisors(number: int) -> str:
     found = [str(n) for n in range(2, number + 1) if number % n == 0]
     return ", ".join(found) or "none"
+
+
+def fill_batches(rows: Sequence[Row], num_prompts: int) -> list[Row]:
+    """Repeat the first rows until they fill whole batches, so that an epoch leaves no row out.
+
+    The sampler drops what does not fill a batch: of 74 rows in batches of 12, two would be left out of each
+    epoch, other ones each time.
+
+    Args:
+        rows: Training rows, each once.
+        num_prompts: Different rows per optimizer step.
+
+    Returns:
+        The rows, followed by as many of the first ones as are missing.
+
+    Raises:
+        ValueError: There are no rows.
+    """
+    if not rows:
+        raise ValueError("there are no training rows, so no batch can be filled. Choose training tasks.")
+    missing = -len(rows) % num_prompts
+    return [*rows, *(rows[index % len(rows)] for index in range(missing))]
