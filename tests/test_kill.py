@@ -24,7 +24,7 @@ import pytest
 from safetensors import safe_open
 
 from rlcas_utils.config import project_root
-from rlcas_utils.records import read_record, write_json
+from rlcas_utils.records import read_record, sha256_file, sha256_tree, write_json
 
 KILLS = int(os.environ.get("KILLS", "30"))
 SEED = int(os.environ.get("KILL_SEED", "0"))
@@ -197,17 +197,35 @@ class Endurance:
 
 
 def compare(ours, theirs):
-    """Count metrics and hand-offs of two runs, and name those that differ."""
+    """Count metrics and files handed on of two runs, and name those that differ."""
     counts, different = Counter(), []
     for path in sorted((theirs / "records").glob("*.json")):
-        a, b = read_record(ours / "records" / path.name), read_record(path)
-        for kind in ("metrics", "outputs"):
-            assert a[kind].keys() == b[kind].keys()
-            for name, value in b[kind].items():
-                if kind == "outputs" or value["unit"] not in MACHINE_UNITS:
-                    counts[kind] += 1
-                    different += [f"{path.stem} {name}"] if a[kind][name] != value else []
+        a, b = (read_record(folder / "records" / path.name) for folder in (ours, theirs))
+        for kind, left, right in (
+            ("metrics", steady(a), steady(b)),
+            ("outputs", handed_on(a, ours), handed_on(b, theirs)),
+        ):
+            counts[kind] += len(right)
+            different += [f"{path.stem} {n}" for n in left | right if left.get(n) != right.get(n)]
     return counts, different
+
+
+def steady(record):
+    """The metrics that do not measure the machine."""
+    return {name: m for name, m in record["metrics"].items() if m["unit"] not in MACHINE_UNITS}
+
+
+def handed_on(record, run_dir):
+    """The hash of every file handed on. A model card states seconds, so it is left out."""
+    for name, expected in record["outputs"].items():
+        assert sha256_tree(run_dir / name) == expected, name
+    outputs = [run_dir / name for name in record["outputs"]]
+    files = [f for output in outputs for f in ([output] if output.is_file() else output.rglob("*"))]
+    return {
+        file.relative_to(run_dir).as_posix(): sha256_file(file)
+        for file in files
+        if file.is_file() and file.name != "README.md"
+    }
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +261,7 @@ def summary(tmp_path_factory):
         "half_written_files_seen": sorted(endurance.torn),
         "half_written_files_at_the_end": [p.name for p in torn(endurance.run_dir)],
         "metrics_compared": counts["metrics"],
-        "outputs_compared": counts["outputs"],
+        "files_handed_on_compared": counts["outputs"],
         "different": different,
         "each_kill": endurance.kills,
     }
