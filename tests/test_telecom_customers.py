@@ -2,6 +2,7 @@
 
 import json
 import logging
+from copy import deepcopy
 from functools import cache, partial
 
 import pytest
@@ -42,16 +43,20 @@ def _task_with(system_prompt):
 
 
 def scripted(request):
-    """A model that says what the scripted customer says, worked out anew from the whole chat each time."""
-    customer = scripted_customer(_task_with(request["messages"][0]["content"]), 3)
+    """A model that says what the scripted customer says, worked out from nothing but the chat."""
+    prompt, *chat = request["messages"]
+    return deepcopy(_scripted(prompt["content"], tuple((m["role"], m.get("content")) for m in chat)))
+
+
+@cache
+def _scripted(prompt, chat):
+    customer = scripted_customer(_task_with(prompt), 3)
     state, reply = customer.get_init_state(), None
-    for message in request["messages"][1:]:
-        if message["role"] == "user":
-            heard = tau2.AssistantMessage(role="assistant", content=message["content"])
-        elif message["role"] == "tool":
-            heard = tau2.ToolMessage(
-                id=message["tool_call_id"], role="tool", content=message["content"], requestor="user"
-            )
+    for role, text in chat:
+        if role == "user":
+            heard = tau2.AssistantMessage(role="assistant", content=text)
+        elif role == "tool":
+            heard = tau2.ToolMessage(id="", role="tool", content=text, requestor="user")
         else:
             continue
         reply, state = customer.generate_next_message(heard, state)
@@ -190,7 +195,7 @@ def test_the_spend_cap_stops_and_keeps_what_is_finished(tmp_path):
             api_calls.completion(), api_base=server.url, api_key="none", custom_llm_provider="openai"
         )
         path, journal = tmp_path / "spent.json", Journal(tmp_path / "rows.jsonl")
-        options = {"complete": complete, "price": lambda response: 0.01, "path": path}
+        options = {"complete": complete, "price": lambda response: 0.01, "path": path, "patience_s": 1.0}
         make = customer_factory("gpt-4.1-mini-2025-04-14", max_usd=max_usd, **options)
         play = partial(play_agent, agents.expert, seed=0)
         rows = evaluate("expert", TASKS, play, num_trials=1, make_customer=make, journal=journal)
