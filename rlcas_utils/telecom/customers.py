@@ -56,7 +56,7 @@ class ModelCustomer(tau2.UserSimulator):
         )
         self.client, self.usage = client, Usage()
 
-    def _generate_next_message(self, message: Any, state: Any) -> tuple[tau2.UserMessage, Any]:
+    def generate_next_message(self, message: Any, state: Any) -> tuple[tau2.UserMessage, Any]:
         """Say or do the next thing; tau2's orchestrator runs the tools.
 
         Raises:
