@@ -27,7 +27,7 @@ PLUMBING_NAMES = (
 )
 PLUMBING = {PACKAGE, *(f"{PACKAGE}.{name}" for name in PLUMBING_NAMES)}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-NOT_COUNTED = {"PROFILE", "RUN_DIR", "API_MAX_USD", "CUSTOMER_MAX_USD"}
+NOT_COUNTED = {"PROFILE", "RUN_DIR", "REPORT_TO", "API_MAX_USD", "CUSTOMER_MAX_USD"}
 
 
 def stage_fingerprint(notebook: Path, parameters: Mapping[str, Any], run_dir: Path) -> str:
@@ -35,7 +35,7 @@ def stage_fingerprint(notebook: Path, parameters: Mapping[str, Any], run_dir: Pa
 
     Args:
         notebook: The source notebook; its stem is the stage.
-        parameters: Values by name. PROFILE and RUN_DIR do not count: they name a place, not a computation.
+        parameters: Values by name. PROFILE, RUN_DIR and REPORT_TO do not count: they name places.
             Nor do spend caps: raising one must not throw away what was paid for.
         run_dir: The run folder, in which the files of earlier stages lie.
     """

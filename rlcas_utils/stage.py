@@ -18,6 +18,7 @@ from rlcas_utils.handoffs import MissingHandoff, find_handoff
 from rlcas_utils.machine import git_state, hardware, peak_rss_gib
 from rlcas_utils.parameters import read_parameters, validate_overrides
 from rlcas_utils.stage_folder import StageFolder
+from rlcas_utils.trackers import require_tracker
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -194,7 +195,7 @@ def open_stage(notebook: str, namespace: dict[str, Any]) -> Stage:
         The open stage; its generators are seeded.
 
     Raises:
-        ConfigError: A parameter has a wrong name or type.
+        ConfigError: A parameter has a wrong name or type, or the tracker cannot be reported to.
     """
     published = read_parameters(notebook_path(notebook))
     unset = [name for name in published if name not in namespace]
@@ -206,6 +207,7 @@ def open_stage(notebook: str, namespace: dict[str, Any]) -> Stage:
         namespace.update(overrides)
     values = {name: namespace[name] for name in published}
     _refuse(validate_overrides(notebook, published, values))
+    require_tracker(values.get("REPORT_TO", "none"))
     run_dir = project_root() / (values["RUN_DIR"] or f"runs/{values['PROFILE']}")
     seed_everything(values["SEED"])
     figures.use_style()

@@ -23,6 +23,7 @@ LAYERS = (
         "api_replies",
         "api_calls",
         "api_journal",
+        "trackers",
     },
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents"},

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from rlcas_utils.rollouts import Conversation, Rollout, Sampling, run_episodes
+from rlcas_utils.rollouts import Conversation, Engine, Rollout, Sampling, run_episodes
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Played:
         rollouts: Token ids of each episode.
         rewards: Its return; None if it could not be scored.
         idle: Whether its group is dead; False where this process does not hold whole groups.
+        anchors: State before each model turn of an episode; empty where its conversation notes none.
         metrics: Numbers over the step.
     """
 
@@ -25,6 +26,7 @@ class Played:
     rollouts: list[Rollout]
     rewards: list[float | None]
     idle: list[bool]
+    anchors: list[list[str]]
     metrics: dict[str, float]
 
 
@@ -52,6 +54,7 @@ class Player:
         sampling: Temperature and limits.
         metrics: Extra numbers over a step's conversations.
         redraws: Rounds in which dead groups are replaced.
+        engine: Who samples the tokens; the training model itself unless told otherwise.
     """
 
     tokenizer: Any
@@ -61,6 +64,7 @@ class Player:
     sampling: Sampling
     metrics: Callable[[list[Conversation]], dict[str, float]] | None
     redraws: int
+    engine: Engine = run_episodes
 
     def play(self, model: Any, row_numbers: list[int], group_size: int) -> Played:
         """Plays one episode per row number.
@@ -100,12 +104,13 @@ class Player:
             [rollout for group in groups for rollout in group.rollouts],
             [reward for group in groups for reward in group.rewards],
             [whole and group.dead for group in groups for _ in group.rewards],
+            [list(getattr(c, "anchors", ())) for group in groups for c in group.conversations],
             metrics,
         )
 
     def _play_groups(self, model: Any, rows: list[int], size: int) -> list[_Group]:
         conversations = [self.make_conversation(self.rows[row]) for row in rows for _ in range(size)]
-        rollouts = run_episodes(model, self.tokenizer, conversations, self.sampling)
+        rollouts = self.engine(model, self.tokenizer, conversations, self.sampling)
         rewards = [self.reward(conversation) for conversation in conversations]
         pieces = [slice(start, start + size) for start in range(0, len(conversations), size)]
         return [

@@ -16,15 +16,18 @@ class LeanScoring:
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """Takes rounding errors off the advantages of dead groups."""
+        self.use_vllm = False  # set, TRL would load weights into a vLLM of its own before it generates
         batch = super()._generate_and_score_completions(inputs)
         batch["advantages"][torch.tensor(self.idle, device=batch["advantages"].device)] = 0.0
         return batch
 
     def _compute_loss(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Skips the passes of a micro-batch in which every advantage is 0."""
-        if model.training and self.accelerator.num_processes == 1 and not inputs["advantages"].any():
+        """Leaves a micro-batch out in which every advantage is 0; alone, its passes are saved too."""
+        idle = model.training and not inputs["advantages"].any()
+        if idle and self.accelerator.num_processes == 1:
             return sum(p.sum() * 0.0 for p in model.parameters() if p.requires_grad)
-        return super()._compute_loss(model, inputs)
+        loss = super()._compute_loss(model, inputs)
+        return loss * 0.0 if idle else loss  # other processes wait for this one in each pass
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -39,7 +42,8 @@ class LeanScoring:
         count = len(input_ids)
         size = batch_size or count
         # The reference scores come before the rewards, but the episodes are known to be idle already.
-        idle = self.idle if size == 1 and len(self.idle) == count else [False] * count
+        known = size == 1 and len(self.idle) == count and self.accelerator.num_processes == 1
+        idle = self.idle if known else [False] * count
         zeros = torch.zeros((1, logits_to_keep), device=input_ids.device)
         pieces = [
             (zeros, zeros, None)

@@ -13,7 +13,8 @@ Departures from TRL's defaults, each for a measured reason:
 import copy
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ from rlcas_utils.grpo.advantages import dead_group_rate
 from rlcas_utils.grpo.batches import plan_batches
 from rlcas_utils.grpo.playing import Player
 from rlcas_utils.grpo.scoring import LeanScoring
+from rlcas_utils.grpo.sharded import whole_weights
 from rlcas_utils.grpo.step_log import StepReport
-from rlcas_utils.rollouts import Conversation, Sampling
+from rlcas_utils.rollouts import Conversation, Engine, Sampling, run_episodes
 
 os.environ.setdefault(
     "TRL_EXPERIMENTAL_SILENCE", "1"
@@ -83,12 +85,7 @@ class EpisodicGRPOTrainer(LeanScoring, GRPOTrainer):
             rows: Row numbers, each repeated once per group member.
         """
         start = time.monotonic()
-        with unwrap_model_for_generation(
-            self.model_wrapped,
-            self.accelerator,
-            gather_deepspeed3_params=self.args.ds3_gather_for_generation,
-            gradient_checkpointing_kwargs=self.args.gradient_checkpointing_kwargs,
-        ) as model:
+        with self._playing_policy() as model:
             played = self.player.play(model, rows, self.num_generations)
         seconds = time.monotonic() - start
         for name, value in played.metrics.items():
@@ -97,6 +94,8 @@ class EpisodicGRPOTrainer(LeanScoring, GRPOTrainer):
         self._log_metric("tokens_per_s", sampled / max(seconds, 1e-9))
         self._report.add_rollout(seconds, played.rows)
         self.idle = played.idle
+        # From here on TRL weighs tokens by trainer over sampler probability, as with a vLLM of its own.
+        self.use_vllm = self.player.engine is not run_episodes
         return {
             "prompt_ids": [rollout.prompt_ids for rollout in played.rollouts],
             "completion_ids": [rollout.completion_ids for rollout in played.rollouts],
@@ -104,6 +103,20 @@ class EpisodicGRPOTrainer(LeanScoring, GRPOTrainer):
             "env_mask": [rollout.env_mask for rollout in played.rollouts],
             "env_return": played.rewards,
         }
+
+    @contextmanager
+    def _playing_policy(self) -> Iterator[Any]:
+        """The policy with all its weights on this process, so that each can play turns of its own."""
+        with (
+            unwrap_model_for_generation(
+                self.model_wrapped,
+                self.accelerator,
+                gather_deepspeed3_params=self.args.ds3_gather_for_generation,
+                gradient_checkpointing_kwargs=self.args.gradient_checkpointing_kwargs,
+            ) as model,
+            whole_weights(model),
+        ):
+            yield model
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> torch.Tensor:
         """Logs the share of dead groups; TRL's own count leaves out groups where nothing could be scored."""
@@ -147,6 +160,7 @@ def make_grpo_trainer(
     metrics: Callable[[list[Conversation]], dict[str, float]] | None = None,
     redraws: int = 0,
     callbacks: Sequence[Any] = (),
+    engine: Engine = run_episodes,
 ) -> EpisodicGRPOTrainer:
     """Makes a trainer whose completions are whole episodes.
 
@@ -162,13 +176,15 @@ def make_grpo_trainer(
         metrics: Extra numbers over the conversations of a step, logged each step.
         redraws: How often a dead group may be replaced by a group of another row before it is accepted.
         callbacks: Of transformers.
+        engine: Who samples the tokens. With another than the default, the loss weighs each token by trainer
+            over sampler probability (`GRPOConfig.vllm_importance_sampling_mode`).
 
     Raises:
         ValueError: Settings that do not fit together.
     """
     _check_settings(config, sampling)
     player = Player(
-        tokenizer, rows, make_conversation, reward, replace(sampling, seed=None), metrics, redraws
+        tokenizer, rows, make_conversation, reward, replace(sampling, seed=None), metrics, redraws, engine
     )
     return EpisodicGRPOTrainer(
         model, player, len(rows), config, processing_class=tokenizer, callbacks=list(callbacks)
@@ -202,7 +218,8 @@ def _check_settings(config: GRPOConfig, sampling: Sampling) -> None:
         raise ValueError("temperature is 0; a group would be copies of one episode. Use about 1.")
     if config.use_vllm:
         raise ValueError(
-            "use_vllm is set, but episodes are sampled from the training model itself. Leave use_vllm off."
+            "use_vllm is set; TRL's own vLLM plays no episodes, and it would merge the adapter into 4-bit "
+            "weights. Leave it off and pass a vLLM engine."
         )
 
 

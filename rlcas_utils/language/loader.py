@@ -94,7 +94,8 @@ def load_model(
         source: ``"tiny"``, ``"smollm2-135m"``, a folder with a saved model, or a hub id.
         quantize: NF4 through bitsandbytes, on CPU and GPU alike.
         dtype: ``"float32"``, ``"bfloat16"``, ``"float16"``, or ``"auto"`` for what the device does best.
-        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for CUDA where there is one.
+        device: ``"cpu"``, ``"cuda"``, or ``"auto"`` for CUDA where there is one; ``"launcher"`` leaves the
+            weights in main memory, for FSDP or ZeRO-3 to split.
         for_training: The process will train. Then 4-bit layers stay on the path that has a gradient (see
             ``language.cpu``). False allows a faster path on some CPUs, for processes that only generate.
 
@@ -107,10 +108,12 @@ def load_model(
     transformers_logging.disable_progress_bar()
     location = resolve_source(source)
     place = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    capability = device_capability() if place == "cuda" else None
+    capability = None if place == "cpu" else device_capability()
     number_format = getattr(torch, precision(capability).dtype if dtype == "auto" else dtype)
     _check_memory(location, source, number_format, quantize, place)
-    options: dict[str, Any] = {"dtype": number_format, "device_map": {"": place}}
+    options: dict[str, Any] = {"dtype": number_format}
+    if place != "launcher":
+        options["device_map"] = {"": place}
     if quantize:
         options["quantization_config"] = nf4_config(number_format)
     model = _from_pretrained(AutoModelForCausalLM, location, source, **options)

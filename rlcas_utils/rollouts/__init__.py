@@ -7,11 +7,12 @@ own tokens. An episode that ends gives its place in the batch to the next one.
 
 from rlcas_utils.rollouts.chat import render_prompt, stop_token_ids, turn_suffix
 from rlcas_utils.rollouts.engine import run_episodes
-from rlcas_utils.rollouts.episode import Conversation, Rollout
+from rlcas_utils.rollouts.episode import Conversation, Engine, Rollout
 from rlcas_utils.rollouts.sampling import Sampling
 
 __all__ = [
     "Conversation",
+    "Engine",
     "Rollout",
     "Sampling",
     "render_prompt",

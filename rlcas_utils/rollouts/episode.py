@@ -1,9 +1,12 @@
 """What goes into an episode (a conversation) and what comes out of it (a rollout of token ids)."""
 
 import random
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+from rlcas_utils.rollouts.sampling import Sampling
 
 Ending = Literal["done", "token_budget"]
 
@@ -41,6 +44,16 @@ class Rollout:
     env_mask: list[int]
     num_turns: int
     end: Ending
+
+
+class Engine(Protocol):
+    """Plays conversations with a model: `run_episodes` is one, a vLLM engine is another."""
+
+    def __call__(
+        self, model: Any, tokenizer: Any, conversations: Sequence[Conversation], sampling: Sampling
+    ) -> list[Rollout]:
+        """Plays every conversation to its end; one rollout each, in their order."""
+        ...
 
 
 @dataclass(eq=False)

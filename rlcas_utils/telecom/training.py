@@ -71,7 +71,7 @@ class _Progress(TrainerCallback):
         self.start, self.first_step = time.perf_counter(), state.global_step
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict | None = None, **kwargs: Any) -> None:
-        if not logs or "loss" not in logs:
+        if not logs or "loss" not in logs or not state.is_world_process_zero:
             return
         done = state.global_step - self.first_step
         left_s = (time.perf_counter() - self.start) / max(1, done) * (state.max_steps - state.global_step)
@@ -135,7 +135,7 @@ def train_on_episodes(
         rows: From `demonstrations.token_row`.
         folder: For checkpoints and logs.
         num_steps: Optimizer steps.
-        episodes_per_step: Episodes per optimizer step, one forward pass each.
+        episodes_per_step: Episodes per optimizer step and process, one forward pass each.
         learning_rate: Peak; 5 % warm-up, then linear to 0.
         bf16: Autocast to bfloat16 (where the processor has it, it is about twice as fast).
         seed: Of the order of episodes.
@@ -158,11 +158,12 @@ def train_on_episodes(
     start = time.perf_counter()
     trainer.train(resume_from_checkpoint=checkpoint)
     seconds = time.perf_counter() - start
+    processes = trainer.accelerator.num_processes
     mean_tokens = sum(len(row["input_ids"]) for row in rows) / len(rows)
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     return {
         "loss": losses[-1],
-        "tokens_per_s": mean_tokens * episodes_per_step * (num_steps - first) / seconds,
+        "tokens_per_s": mean_tokens * episodes_per_step * processes * (num_steps - first) / seconds,
         "time_s": seconds,
     }
 
