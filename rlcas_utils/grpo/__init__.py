@@ -13,6 +13,7 @@ from rlcas_utils.grpo.advantages import (
 )
 from rlcas_utils.grpo.batches import BatchPlan, fill_batches, plan_batches
 from rlcas_utils.grpo.step_log import read_steps
+from rlcas_utils.grpo.steps import StepCredit, step_advantages
 
 if TYPE_CHECKING:
     from rlcas_utils.grpo.trainer import EpisodicGRPOTrainer, make_grpo_trainer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchPlan",
     "EpisodicGRPOTrainer",
+    "StepCredit",
     "clipped_objective",
     "dead_group_probability",
     "dead_group_rate",
@@ -28,6 +30,7 @@ __all__ = [
     "make_grpo_trainer",
     "plan_batches",
     "read_steps",
+    "step_advantages",
 ]
 
 

@@ -1,12 +1,12 @@
 """Credit for single turns: turns taken in the same state are compared with each other, as GiGPO does.
 
-An episode's advantage says whether the episode went better than the others of its group; every turn of it gets
-the same number. Where episodes of a group pass through the same state, their next turns can be compared directly:
-the one that was followed by the better return did better. A conversation tells its states as `anchors`, one text
+An episode's advantage says whether it went better than the others of its group, and all its turns get that
+number. Where episodes of a group pass through the same state, their next turns can be compared directly: the
+one that was followed by the better return did better. A conversation tells its states as `anchors`, one text
 per model turn.
 
-Departures from the paper: a dead group stays out of the update (see `trainer`), although a discount below 1 would
-tell its short episodes from its long ones; an episode that could not be scored takes no part.
+Departures from the paper: a dead group stays out of the update (see `trainer`), although a discount below 1
+would tell its short episodes from its long ones; an episode that could not be scored takes no part.
 """
 
 from collections import defaultdict
@@ -79,8 +79,8 @@ def spread_over_tokens(values: Sequence[float], env_mask: Sequence[int], length:
     starts_T = mask_T.diff(prepend=torch.zeros(1, dtype=torch.long)).clamp(min=0)
     if int(starts_T.sum()) != len(values):
         raise ValueError(
-            f"{int(starts_T.sum())} turns in the tokens, but {len(values)} states were noted, so credit would go "
-            "to the wrong turns. The conversation must add one anchor per reply."
+            f"{int(starts_T.sum())} turns in the tokens, but {len(values)} states were noted, so credit "
+            "would go to the wrong turns. The conversation must add one anchor per reply."
         )
     turn_T = starts_T.cumsum(0)
     return torch.tensor([0.0, *values])[turn_T] * mask_T
@@ -109,16 +109,16 @@ class StepCredits:
         played, size = self.played, self.num_generations
         if len(played.rows) * size != len(played.rollouts):
             raise ValueError(
-                f"this process holds parts of groups of {size}, so it cannot compare the turns of a group. Make "
-                "the batch per process a multiple of the group size, or set the step weight to 0."
+                f"this process holds parts of groups of {size}, so it cannot compare the turns of a group. "
+                "Make the batch per process a multiple of the group size, or set the step weight to 0."
             )
         values: list[list[float]] = []
         for start in range(0, len(played.rollouts), size):
             group = slice(start, start + size)
             values += step_advantages(played.anchors[group], played.rewards[group], self.credit.discount)
         shared = [value != 0 for turns in values for value in turns]
-        self._log_metric("turns_with_credit", sum(shared) / max(1, len(shared)))
-        rows = zip(values, played.rollouts, played.idle, strict=True)
+        self._metrics["train"]["turns_with_credit"].append(sum(shared) / max(1, len(shared)))
+        rows = zip(values, played.rollouts, self.idle, strict=True)
         return torch.stack(
             [spread_over_tokens(v, r.env_mask, length) * (0.0 if idle else 1.0) for v, r, idle in rows]
         )

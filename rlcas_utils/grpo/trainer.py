@@ -29,6 +29,7 @@ from rlcas_utils.grpo.playing import Player
 from rlcas_utils.grpo.scoring import LeanScoring
 from rlcas_utils.grpo.sharded import whole_weights
 from rlcas_utils.grpo.step_log import StepReport
+from rlcas_utils.grpo.steps import StepCredit, StepCredits
 from rlcas_utils.rollouts import Conversation, Engine, Sampling, run_episodes
 
 os.environ.setdefault(
@@ -40,7 +41,7 @@ from trl.models import unwrap_model_for_generation
 from trl.trainer.utils import add_fused_lm_head
 
 
-class EpisodicGRPOTrainer(LeanScoring, GRPOTrainer):
+class EpisodicGRPOTrainer(StepCredits, LeanScoring, GRPOTrainer):
     """GRPO on episodes. Made by `make_grpo_trainer`."""
 
     def __init__(self, model: Any, player: Player, num_rows: int, config: GRPOConfig, **kwargs: Any) -> None:
@@ -93,7 +94,7 @@ class EpisodicGRPOTrainer(LeanScoring, GRPOTrainer):
         sampled = sum(sum(rollout.env_mask) for rollout in played.rollouts)
         self._log_metric("tokens_per_s", sampled / max(seconds, 1e-9))
         self._report.add_rollout(seconds, played.rows)
-        self.idle = played.idle
+        self.played, self.idle = played, played.idle
         # From here on TRL weighs tokens by trainer over sampler probability, as with a vLLM of its own.
         self.use_vllm = self.player.engine is not run_episodes
         return {
@@ -161,6 +162,7 @@ def make_grpo_trainer(
     redraws: int = 0,
     callbacks: Sequence[Any] = (),
     engine: Engine = run_episodes,
+    credit: StepCredit | None = None,
 ) -> EpisodicGRPOTrainer:
     """Makes a trainer whose completions are whole episodes.
 
@@ -178,6 +180,7 @@ def make_grpo_trainer(
         callbacks: Of transformers.
         engine: Who samples the tokens. With another than the default, the loss weighs each token by trainer
             over sampler probability (`GRPOConfig.vllm_importance_sampling_mode`).
+        credit: How turns are credited beside their episode; conversations must then note `anchors`.
 
     Raises:
         ValueError: Settings that do not fit together.
@@ -186,9 +189,11 @@ def make_grpo_trainer(
     player = Player(
         tokenizer, rows, make_conversation, reward, replace(sampling, seed=None), metrics, redraws, engine
     )
-    return EpisodicGRPOTrainer(
+    trainer = EpisodicGRPOTrainer(
         model, player, len(rows), config, processing_class=tokenizer, callbacks=list(callbacks)
     )
+    trainer.credit = credit
+    return trainer
 
 
 def env_return(completions: list[str], env_return: list[float | None], **_: Any) -> list[float | None]:
