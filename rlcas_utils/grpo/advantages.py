@@ -37,11 +37,16 @@ def clipped_objective(ratio: torch.Tensor, advantage: torch.Tensor, epsilon: flo
     return torch.minimum(ratio * advantage, ratio.clamp(1 - epsilon, 1 + epsilon) * advantage)
 
 
-def dead_group_rate(reward_PG: torch.Tensor) -> float:
-    """Returns the share of groups without two different rewards: they move nothing."""
+def dead_groups(reward_PG: torch.Tensor) -> torch.Tensor:
+    """Tells which groups have no two different rewards: they move nothing; shape (P,)."""
     highest_P = reward_PG.nan_to_num(-torch.inf).amax(dim=1)
     lowest_P = reward_PG.nan_to_num(torch.inf).amin(dim=1)
-    return (highest_P <= lowest_P).float().mean().item()
+    return highest_P <= lowest_P
+
+
+def dead_group_rate(reward_PG: torch.Tensor) -> float:
+    """Returns the share of dead groups."""
+    return dead_groups(reward_PG).float().mean().item()
 
 
 def dead_group_probability(success: float, group_size: int) -> float:

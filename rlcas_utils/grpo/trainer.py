@@ -23,7 +23,7 @@ import torch
 from datasets import Dataset
 from transformers import PrinterCallback
 
-from rlcas_utils.grpo.advantages import dead_group_rate
+from rlcas_utils.grpo.advantages import dead_group_rate, dead_groups
 from rlcas_utils.grpo.batches import plan_batches
 from rlcas_utils.grpo.playing import Player
 from rlcas_utils.grpo.scoring import LeanScoring
@@ -120,10 +120,13 @@ class EpisodicGRPOTrainer(StepCredits, LeanScoring, GRPOTrainer):
             yield model
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """Logs the share of dead groups; TRL's own count leaves out groups where nothing could be scored."""
+        """Notes which groups are dead, seen over all processes; TRL's own count leaves out unscored ones."""
         rewards = super()._calculate_rewards(*args, **kwargs)
         reward_PG = rewards[:, 0].view(-1, self.num_generations)
         self._metrics["train"]["dead_group_rate"].append(dead_group_rate(reward_PG))
+        dead = dead_groups(reward_PG).repeat_interleave(self.num_generations).tolist()
+        own = len(dead) // self.accelerator.num_processes
+        self.idle = dead[own * self.accelerator.process_index :][:own]
         return rewards
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> Any:
