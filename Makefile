@@ -3,12 +3,15 @@
 # make test-kill         kill -9 at 30 random moments of the smoke chain, each followed by a resume; about 12 minutes
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
 # make report            one HTML page about the run of a profile, or about the committed reference run
+# make demo              every agent in a browser, on this machine alone, from the newest run or the samples  RUN=runs/cpu
+# make space             build/space, a folder ready for a Hugging Face Space
 # make lint, make lock, make clean, make readme, make licences, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
 
 PROFILE ?= cpu
 ONLY ?=
+RUN ?=
 FROM ?=
 VENV ?= .venv
 # Empty: PyPI's torch, with GPU libraries on Linux. Users without a GPU can name PyTorch's index of CPU wheels.
@@ -19,12 +22,13 @@ STAMP := $(VENV)/.rlcas-installed
 PIP := $(PY) -m pip --disable-pip-version-check
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
 LOCK_ENV := build/lock-env
+DEMO_ENV := build/demo-env
 FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	if command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test test-kill lint lock env clean readme report licences publish
+.PHONY: course test test-kill lint lock env clean readme report licences publish demo space
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -51,6 +55,21 @@ licences: $(STAMP)
 # One HTML page about a run, complete in one file.
 report: $(STAMP)
 	$(PY) -m rlcas_utils.run.report "$(PROFILE)"
+
+# Gradio is no part of the lock, and wants an older Pillow: it lives in an environment of its own that sees $(VENV).
+$(DEMO_ENV)/.installed: $(STAMP) pyproject.toml
+	$(PY) -m venv $(DEMO_ENV)
+	$(PY) -c 'import site, sys; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+		> "$$($(DEMO_ENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/course.pth"
+	$(DEMO_ENV)/bin/python -m pip --disable-pip-version-check install "$$($(PY) -c \
+		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["demo"])')"
+	@touch $@
+
+demo: $(DEMO_ENV)/.installed
+	$(DEMO_ENV)/bin/python -m rlcas_utils.demo $(if $(RUN),--run "$(RUN)")
+
+space: $(STAMP)
+	$(PY) -m rlcas_utils.demo.space $(if $(RUN),--run "$(RUN)")
 
 # Makes a finished run the project's reference: results/, figures/, data/samples/.
 publish: $(STAMP)

@@ -26,8 +26,8 @@ LAYERS = (
         "trackers",
     },
     {"desk", "telecom"},
-    {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents"},
-    {"run", "readme", "readme_blocks", "readme_figure"},
+    {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "viewer"},
+    {"run", "demo", "readme", "readme_blocks", "readme_figure"},
 )
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

@@ -15,6 +15,7 @@ from rlcas_utils.run import report_sections as sections
 from rlcas_utils.run.markup import text
 from rlcas_utils.run.plan import portable
 from rlcas_utils.run.report_source import NoRun, Source, read_reference, read_run
+from rlcas_utils.viewer.episodes import write_episodes
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 PARTS = (
@@ -66,7 +67,7 @@ def render(source: Source) -> str:
 
 
 def build(profile: str, runs_dir: Path) -> Path:
-    """Write the report of a run, or of the committed reference run when there is no run folder.
+    """Write the report of a run, with its pages of episodes, or of the committed reference run when there is no run folder.
 
     Args:
         profile: Its profile.
@@ -80,6 +81,7 @@ def build(profile: str, runs_dir: Path) -> Path:
     """
     run_dir = runs_dir / profile
     if (run_dir / "records").is_dir():
+        write_episodes(run_dir)
         return write_atomic(run_dir / "report.html", render(read_run(run_dir)))
     source = read_reference(profile)
     return write_atomic(project_root() / "build" / f"report-{profile}.html", render(source))
