@@ -3,6 +3,7 @@
 The cells of notebook 06 are executed, not copied: what is checked here is what the notebook does.
 """
 
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from rlcas_utils import grpo, rollouts
 from rlcas_utils.config import load_profile, notebook_path
 from rlcas_utils.parameters import cell_source, read_notebook, read_parameters
-from rlcas_utils.telecom import agents, customers, demonstrations, small_model, tau2
+from rlcas_utils.telecom import agents, anchors, arms, customers, demonstrations, small_model, tau2
 from rlcas_utils.telecom.conversation import TelecomConversation
 from rlcas_utils.telecom.training import has_fast_bf16
 
@@ -54,8 +55,11 @@ def names_for(values, folder):
         "grpo": grpo,
         "torch": torch,
         "np": np,
+        "Counter": Counter,
         "rollouts": rollouts,
         "tau2": tau2,
+        "anchors": anchors,
+        "arms": arms,
         "customers": customers,
         "demonstrations": demonstrations,
         "TelecomConversation": TelecomConversation,

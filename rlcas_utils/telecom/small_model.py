@@ -11,7 +11,7 @@ down to bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, set_seed
@@ -126,8 +126,3 @@ def load_small_tokenizer(folder: str) -> PreTrainedTokenizerFast:
 def count_parameters(model: Qwen3ForCausalLM) -> int:
     """Number of weights, shared ones once."""
     return sum(parameter.numel() for parameter in model.parameters())
-
-
-def token_lengths(tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]) -> list[int]:
-    """Number of tokens of each text."""
-    return [len(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
