@@ -15,6 +15,7 @@ from rlcas_utils.records import RecordError, explained, read_record
 from rlcas_utils.run.board import Board
 from rlcas_utils.run.checks import StageFailure, faults, files_of
 from rlcas_utils.run.executed import write_html
+from rlcas_utils.run.memory_plan import memory_table, plan_memory
 from rlcas_utils.run.plan import PlannedStage, make_plan, portable, select
 from rlcas_utils.run.preflight import check, overview
 from rlcas_utils.stages import BENCHMARK
@@ -156,4 +157,7 @@ def _check(profile: Profile, stages: list[PlannedStage], run_dir: Path) -> int:
     found = check(profile, stages, run_dir)
     print(f"Profile {profile.name} on this machine:", *found, "", "What each profile needs:", sep="\n")
     print(*overview(run_dir), sep="\n")
+    moments = plan_memory(stages)
+    if moments:
+        print("", "Memory plan for one GPU (computed, not measured):", *memory_table(moments), sep="\n")
     return 0 if all(finding.ok for finding in found) else FAILED

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rlcas_utils.config import Profile, load_profile, profile_names
 from rlcas_utils.run.machine_facts import Facts, Wanted, facts, wanted
+from rlcas_utils.run.memory_plan import LIMIT_GIB, plan_memory
 from rlcas_utils.run.plan import PlannedStage
 
 PYTHONS = ("3.11", "3.12")
@@ -47,7 +48,23 @@ def check(profile: Profile, stages: Sequence[PlannedStage], folder: Path) -> lis
         folder: Where the run would write.
     """
     asked = wanted(stages)
-    return findings(facts(profile, asked, folder), profile, asked)
+    return findings(facts(profile, asked, folder), profile, asked) + memory_findings(stages)
+
+
+def memory_findings(stages: Sequence[PlannedStage]) -> list[Finding]:
+    """Judge whether each moment of the large models fits a 24 GB GPU.
+
+    Args:
+        stages: Planned notebooks with their values.
+    """
+    return [
+        Finding(
+            moment.total <= LIMIT_GIB,
+            f"{moment.name}: about {moment.total:.1f} GiB of GPU memory planned",
+            f"More than {LIMIT_GIB:.0f} GiB ends in an out-of-memory error. {moment.remedy}",
+        )
+        for moment in plan_memory(stages)
+    ]
 
 
 def findings(seen: Facts, profile: Profile, asked: Wanted = NOTHING) -> list[Finding]:
