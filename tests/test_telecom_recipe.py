@@ -15,6 +15,7 @@ from rlcas_utils.config import load_profile, notebook_path
 from rlcas_utils.parameters import cell_source, read_notebook, read_parameters
 from rlcas_utils.telecom import agents, anchors, arms, customers, demonstrations, small_model, tau2
 from rlcas_utils.telecom.conversation import TelecomConversation
+from rlcas_utils.telecom.scoring import Score
 from rlcas_utils.telecom.training import has_fast_bf16
 
 STEM = "06_tau2_telecom_grpo"
@@ -98,7 +99,7 @@ def test_the_cards_values_reach_trl(tmp_path):
     assert (settings.learning_rate, settings.beta) == (1e-6, 0.01)
     assert settings.lr_scheduler_type == "constant"
     assert (names["plan"].num_episodes, names["plan"].num_prompts) == (96, 12)
-    done = SimpleNamespace(score=SimpleNamespace(reward=1.0, partial=0.5, end="user_stop"))
+    done = SimpleNamespace(score=Score(1.0, 0.5, 0.75, "user_stop"))
     assert names["reward"](done) == pytest.approx(1.2)  # 1 + 0.4 * 0.5
 
 
