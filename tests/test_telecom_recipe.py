@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from rlcas_utils import grpo, rollouts
 from rlcas_utils.config import load_profile, notebook_path
@@ -16,7 +17,7 @@ from rlcas_utils.parameters import cell_source, read_notebook, read_parameters
 from rlcas_utils.telecom import agents, anchors, arms, customers, demonstrations, small_model, tau2
 from rlcas_utils.telecom.conversation import TelecomConversation
 from rlcas_utils.telecom.scoring import Score
-from rlcas_utils.telecom.training import has_fast_bf16
+from rlcas_utils.telecom.training import has_fast_bf16, last_checkpoint
 
 STEM = "06_tau2_telecom_grpo"
 CELLS = [cell_source(c) for c in read_notebook(notebook_path(STEM))["cells"] if c["cell_type"] == "code"]
@@ -116,20 +117,21 @@ def test_74_tasks_are_padded_to_84_rows_so_that_two_epochs_are_14_steps(tmp_path
         grpo.fill_batches([], 12)
 
 
+def tiny_policy(tasks):
+    """A model of one layer with random weights, and its vocabulary."""
+    demos, _ = demonstrations.collect(
+        tasks[::20], [0], lambda seed: agents.expert(tasks[0], seed), customers.scripted_customer
+    )
+    tokenizer = small_model.train_tokenizer([demonstrations.chatml(d, "none") for d in demos], 600)
+    sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 1, "num_kv_heads": 1}
+    return small_model.build_model(tokenizer, **sizes, seed=0), tokenizer
+
+
 def test_one_step_of_the_recipe_runs_with_a_tiny_model(tmp_path):
     """All of a step's 96 episodes; only the model, its lengths and the number of steps are cut."""
     cut = {"GRPO_STEPS": 1, "MAX_TURNS": 2, "MAX_TURN_TOKENS": 6, "MAX_EPISODE_TOKENS": 400, "MAX_BATCH": 96}
     names = run_cells(parameters("a10g") | cut | {"POLICY_ARM": "none", "GRPO_BATCH": 8}, tmp_path)
-    demos, _ = demonstrations.collect(
-        names["train_tasks"][::20],
-        [0],
-        lambda seed: agents.expert(names["train_tasks"][0], seed),
-        customers.scripted_customer,
-    )
-    tokenizer = small_model.train_tokenizer([demonstrations.chatml(d, "none") for d in demos], 600)
-    model = small_model.build_model(
-        tokenizer, hidden_size=32, num_layers=1, num_heads=1, num_kv_heads=1, seed=0
-    )
+    model, tokenizer = tiny_policy(names["train_tasks"])
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     played = []
     trainer = grpo.make_grpo_trainer(
@@ -154,3 +156,22 @@ def test_one_step_of_the_recipe_runs_with_a_tiny_model(tmp_path):
     (step,) = grpo.read_steps(tmp_path / "grpo")
     assert step["tau2_reward"] == 0.0
     assert step["dead_group_rate"] == 0.0
+
+
+def test_credit_for_turns_and_few_faults_first_run_through_the_notebooks_cells(tmp_path):
+    values = {"GRPO_STEPS": 2, "GRPO_TASKS": 2, "GRPO_GROUP": 4, "GRPO_BATCH": 4, "POLICY_ARM": "none"}
+    values |= {"MAX_TURNS": 3, "MAX_TURN_TOKENS": 6, "MAX_EPISODE_TOKENS": 600}
+    arms_on = {"STEP_CREDIT": 1.0, "CURRICULUM": True, "REWARD_ARM": "raw_match"}
+    names = run_cells(parameters("a10g") | values | arms_on, tmp_path)
+    names["policy"], names["tokenizer"] = tiny_policy(names["train_tasks"])
+    names["stage"].output = lambda name: tmp_path / name
+    names |= {"last_checkpoint": last_checkpoint, "save_file": save_file, "trained_weights": lambda: {}}
+    played = []
+    names["reward"] = lambda conversation: float(len(played.append(conversation) or played) % 2)
+    steps = names["improve"]()["steps"]
+    assert [step["rows"] for step in steps] == [[0, 1], [2, 3]]  # in the order of the plan
+    assert all(step["turns_with_credit"] > 0 for step in steps)
+    assert all(len(c.anchors) == len(c.turns) for c in played)
+    first = [name["task_id"] for name in names["ordered"][:2]]
+    assert [c.task.id for c in played[:8:4]] == first
+    assert all(len(tau2.parse_task_id(task_id).faults) == 2 for task_id in first)
