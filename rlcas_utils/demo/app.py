@@ -19,7 +19,7 @@ TITLE = "Meet the agents"
 CSS = """
 .gradio-container { max-width: 92rem !important; margin: 0 auto !important; }
 .rv { padding: .1rem; }
-.tools button { justify-content: flex-start; font-weight: 500; min-width: 11rem; }
+.tools button { justify-content: flex-start; text-align: left; font-weight: 500; min-width: 11rem; }
 footer { display: none !important; }
 @media (max-width: 34rem) {
   .gradio-container { padding: .5rem !important; }
@@ -34,6 +34,11 @@ def theme() -> gr.themes.Base:
         primary_hue="blue",
         font=["system-ui", "sans-serif"],
         font_mono=["ui-monospace", "monospace"],
+    ).set(
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        block_title_text_color="*neutral_700",
+        block_title_text_color_dark="*neutral_200",
     )
 
 

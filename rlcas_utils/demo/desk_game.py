@@ -21,6 +21,7 @@ from rlcas_utils.parsing import Parsed, parse_action
 from rlcas_utils.viewer import desk as view
 from rlcas_utils.viewer.desk import Track
 
+OWN = "own"  # id of the ticket made from a visitor's message
 MAX_RAW = 400  # characters of an unusable answer that are shown
 
 
@@ -136,9 +137,16 @@ def own_ticket(text: str | None, intent: str) -> Ticket:
         raise Refused("There is no such kind of request. Pick one of the list.")
     kind = intent or guess_intent(query, extract(query, world.models))
     try:
-        return make_ticket(world, "own", kind, query)
+        return make_ticket(world, OWN, kind, query)
     except LookupError as error:
         raise Refused(f"The handbook has no branch for this: {error}. Choose another kind.") from error
+
+
+def judged(ticket: Ticket) -> str:
+    """Say as what kind of request an own message is judged; nothing for a benchmark query."""
+    if ticket.ticket_id != OWN:
+        return ""
+    return f'<p class="soft">Judged as: {ticket.intent.replace("_", " ")} ({ticket.category}).</p>'
 
 
 class DeskGame:
@@ -176,7 +184,7 @@ class DeskGame:
 
     def html(self) -> str:
         """Return the ticket and all tracks."""
-        return view.query(self.ticket.query) + view.tracks(seat.track for seat in self.seats)
+        return view.query(self.ticket.query) + judged(self.ticket) + view.tracks(s.track for s in self.seats)
 
 
 class OwnGame:
@@ -200,7 +208,7 @@ class OwnGame:
         """Return the ticket and the visitor's track; at the end the oracle's beside it."""
         own = self.track.episode
         if not own.done:
-            return view.query(self.ticket.query) + view.tracks([self.track])
+            return view.query(self.ticket.query) + judged(self.ticket) + view.tracks([self.track])
         oracle = Track("oracle", desk.play(desk.OracleAgent(), self.ticket))
         both = view.tracks([self.track, oracle])
         return view.query(self.ticket.query) + view.oracle_line(own, oracle.episode) + both

@@ -102,7 +102,7 @@ def _run(
         wanted = (source, ticket_id, text, kind, tuple(names))
         if state is None or state.asked != wanted or state.done:
             ticket = _ticket(source, ticket_id, text, kind)
-            state = game.DeskGame(ticket, [roster.ready[n] for n in names if n in roster.ready])
+            state = game.DeskGame(ticket, roster.starters(names, own=source == OWN))
             state.asked = wanted
         with state.turn.taken() as stop:
             yield state, told("Playing …"), _wrap(state.html())
@@ -112,6 +112,8 @@ def _run(
                     break
                 time.sleep(PAUSE_S)
             words = "Stopped." if stop.is_set() else "All have ended." if state.done else "One step each."
+            if source == OWN and roster.recorded & set(names):
+                words += " Recorded agents are left out: they have benchmark queries only."
             yield state, told(words), _wrap(state.html())
     except Refused as error:
         yield state, told(str(error), bad=True), gr.update()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,15 @@ class Roster:
     def choices(self) -> list[tuple[str, str]]:
         """Return (title, name) of those that can play."""
         return [(self.titles[name], name) for name in self.ready]
+
+    def starters(self, names: Sequence[str], *, own: bool) -> list[Any]:
+        """Return what starts the chosen agents.
+
+        Args:
+            names: As a visitor chose them; unknown ones are left out.
+            own: The query is the visitor's, which recorded agents cannot play.
+        """
+        return [self.ready[n] for n in names if n in self.ready and not (own and n in self.recorded)]
 
 
 class _LazySac:

@@ -79,7 +79,7 @@ customer.
 What is in this folder: {parts}.
 
 Inputs are capped and shown as text; each visitor has a place of their own. Hosted models take part only
-where their key is a secret of the Space; all visitors together may spend {usd:g} US dollar per model and start.
+where their key is a secret of the Space; all visitors together may spend {usd:g} US dollar per model.
 
 Made by `make space`; locally: `pip install -r requirements.txt`, then `python app.py --host 127.0.0.1`.
 """

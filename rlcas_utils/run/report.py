@@ -67,7 +67,7 @@ def render(source: Source) -> str:
 
 
 def build(profile: str, runs_dir: Path) -> Path:
-    """Write the report of a run, with its pages of episodes, or of the committed reference run when there is no run folder.
+    """Write the report and the episodes of a run, or the report of the committed reference run.
 
     Args:
         profile: Its profile.

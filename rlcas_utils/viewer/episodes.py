@@ -2,7 +2,7 @@
 
 A row keeps what an agent did, not what came back. The desk is deterministic, so its episodes are played again
 from their recorded actions, and shown only if the return comes out as recorded. Calls are shown for the
-scripted expert, which can be played again; rows of trained telecom models keep no words, so theirs are counted.
+scripted expert, which can be played again; rows of trained telecom models keep no words, so they are counted.
 """
 
 from __future__ import annotations
