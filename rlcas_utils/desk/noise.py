@@ -6,6 +6,7 @@ import random
 import re
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
+SHORT = 5  # words; in a shorter message small talk would outweigh the wish
 _SLOT = re.compile(r"\{[a-z]+\}")
 
 
@@ -45,11 +46,12 @@ def roughen(text: str, chatter: dict[str, list[str]], rng: random.Random) -> str
     Returns:
         The message with slots still in place.
     """
+    short = len(text.split()) < SHORT
     if rng.random() < 0.30:
         text = f"{rng.choice(chatter['openers'])} {text}"
-    if rng.random() < 0.25:
+    if rng.random() < 0.25 and not short:
         text = f"{rng.choice(chatter['smalltalk'])} {text}"
-    if rng.random() < 0.22:
+    if rng.random() < 0.22 and not short:
         text = f"{text} {rng.choice(chatter['angry'])}"
     if rng.random() < 0.30:
         text = f"{text} {rng.choice(chatter['closers'])}"

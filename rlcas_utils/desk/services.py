@@ -8,6 +8,7 @@ verified first.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from rlcas_utils.desk.actions import SERVICES
@@ -205,10 +206,17 @@ def search_articles(world: World, query: str, fault: str) -> dict[str, Any] | No
     plain = normalise(query)
 
     def score(row: dict[str, Any]) -> int:
-        return sum(all(word in plain for word in key.split("+")) for key in row["keywords"].split(", "))
+        keys = _keyword_groups(row["keywords"])
+        return sum(all(word in plain for word in key) for key in keys if key[0] in plain)
 
     best = max(rows, key=score)
     return best if score(best) else None
+
+
+@lru_cache(maxsize=256)
+def _keyword_groups(keywords: str) -> tuple[tuple[str, ...], ...]:
+    """Words that must all occur, per group: `a, b+c` means a, or b and c."""
+    return tuple(tuple(key.split("+")) for key in keywords.split(", "))
 
 
 _CALLS = dict(

@@ -21,8 +21,9 @@ from rlcas_utils.desk.ticket import Ticket, make_ticket
 from rlcas_utils.desk.world import BLOCKS, World, default_world
 
 SPLITS: tuple[str, ...] = ("train", "validation", "benchmark")
-PER_TEMPLATE: dict[str, int] = {"train": 6, "validation": 3}
-_TRIES: int = 6
+REPEATS: dict[str, int] = {"technical": 2}  # tickets per message of a category with few messages; else 1
+MAX_OPTIMAL: int = 5  # steps of the longest ticket that is made
+_TRIES: int = 16
 
 
 @lru_cache(maxsize=len(SPLITS))
@@ -72,7 +73,7 @@ class _Generator:
     def __init__(self, world: World, split: str) -> None:
         self.world, self.split = world, split
         self.rng = random.Random(f"desk tickets {split}")
-        self.text = _read("templates.yaml")
+        self.chatter = _read("chatter.yaml")
         self.used: Counter[str] = Counter()
         block = BLOCKS[split]
         self.records = world.rows(
@@ -84,13 +85,15 @@ class _Generator:
             block.stop - 1,
         )
         self.models = [row["model"] for row in world.rows("SELECT model FROM products ORDER BY sku")]
+        codes = world.rows("SELECT keywords FROM articles WHERE length(keywords) = 3 ORDER BY article_id")
+        self.listed_faults = [row["keywords"] for row in codes]
 
     def tickets(self) -> list[Ticket]:
         """Return the split's tickets with distinct messages."""
         made: dict[str, Ticket] = {}
-        for intent in INTENTS:
-            for number, template in enumerate(self.text["intents"][intent][self.split]):
-                for _ in range(PER_TEMPLATE[self.split]):
+        for intent, (category, _) in INTENTS.items():
+            for number, template in enumerate(_read(f"templates/{intent}.yaml")[self.split]):
+                for _ in range(REPEATS.get(category, 1)):
                     ticket = self._least_used(
                         intent, f"{self.split}/{intent}/{number:02d}", template, len(made)
                     )
@@ -101,7 +104,7 @@ class _Generator:
 
     def _least_used(self, intent: str, template_id: str, template: str, number: int) -> Ticket:
         """Among several fillings of one message, the one whose scenario is rarest so far."""
-        message = roughen(expand(template, self.rng), self.text["chatter"], self.rng)
+        message = roughen(expand(template, self.rng), self.chatter, self.rng)
         best: Ticket | None = None
         for _ in range(_TRIES if "{" in message else 2):
             query, attached = self._fill(message, intent)
@@ -114,6 +117,8 @@ class _Generator:
 
     def _crowding(self, ticket: Ticket) -> float:
         """How often the scenario was used, per service it needs: longer episodes come up more often."""
+        if len(ticket.optimal_actions) > MAX_OPTIMAL:
+            return float("inf")
         return self.used[ticket.scenario] / (len(ticket.optimal_actions) - 1)
 
     def _fill(self, message: str, intent: str) -> tuple[str, dict[str, str]]:
@@ -148,11 +153,7 @@ class _Generator:
         ]
 
     def _listed_fault(self) -> str:
-        codes = [
-            row["keywords"]
-            for row in self.world.rows("SELECT keywords FROM articles WHERE length(keywords) = 3")
-        ]
-        return self.rng.choice(codes).upper()
+        return self.rng.choice(self.listed_faults).upper()
 
     def _attached(self, message: str, intent: str, row: dict[str, Any]) -> dict[str, str]:
         """Some messages come through a contact form that adds the order or the customer's address."""
