@@ -107,7 +107,7 @@ def test_damaged_file_is_named(tmp_path):
         read_safetensors(path)
 
 
-def test_critics_are_two_different_networks_and_equal_plain_layers():
+def test_critics_are_two_different_networks_and_equal_plain_normalised_layers():
     torch.manual_seed(0)
     critic, observation_BO = TwinCritic(5, 3, (7, 7)), torch.randn(4, 5)
     q_2BA = critic(observation_BO)
@@ -115,7 +115,9 @@ def test_critics_are_two_different_networks_and_equal_plain_layers():
     hidden = observation_BO
     for i in range(3):
         hidden = hidden @ critic.weights[i][1] + critic.biases[i][1]
-        hidden = torch.relu(hidden) if i < 2 else hidden
+        if i < 2:
+            spread = (hidden.var(dim=1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+            hidden = torch.relu((hidden - hidden.mean(dim=1, keepdim=True)) / spread)
     assert torch.allclose(q_2BA[1], hidden, atol=1e-6)
 
 
@@ -127,6 +129,20 @@ def test_target_moves_by_tau():
                 tensor.fill_(value)
     track(slow, fast, 0.25)
     assert all(torch.allclose(tensor, torch.tensor(0.25)) for tensor in slow.parameters())
+
+
+def test_schedule_lowers_entropy_target_and_learning_rates_in_lines():
+    config = dataclasses.replace(
+        SMALL, initial_entropy_fraction=0.6, target_entropy_fraction=0.1, anneal_share=0.8, final_lr_share=0.2
+    )
+    learner = SacLearner(4, 13, config, 0)
+    seen = []
+    for share in (0.0, 0.4, 0.5, 0.75, 0.8, 1.0):
+        learner.schedule(share)
+        rate = learner.optimisers["critic"].param_groups[0]["lr"] / config.critic_lr
+        seen.append((learner.target_entropy / np.log(13), rate))
+    by_hand = [(0.6, 1.0), (0.35, 1.0), (0.2875, 1.0), (0.13125, 0.6), (0.1, 0.52), (0.1, 0.2)]
+    assert np.allclose(seen, by_hand)
 
 
 @pytest.mark.parametrize("change", [{"gamma": 0.0}, {"batch_size": 0}, {"initial_alpha": 99.0}, {"tau": 1.5}])

@@ -3,6 +3,7 @@
 from rlcas_utils.language.card import write_card
 from rlcas_utils.language.cpu import compact_lm_head, disable_bnb_cpu_packing
 from rlcas_utils.language.desk_agent import evaluate_on_desk, failures_by_reason
+from rlcas_utils.language.embedding import mean_embeddings
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.language.loader import load_model, load_tokenizer
 from rlcas_utils.language.lora import attach_lora, count_parameters, load_adapter, train_in_float32
@@ -42,6 +43,7 @@ __all__ = [
     "load_model",
     "load_tokenizer",
     "make_sft_trainer",
+    "mean_embeddings",
     "merge_adapter",
     "precision",
     "require_agreement",

@@ -21,12 +21,15 @@ class SacConfig:
         batch_size: Transitions per update.
         buffer_capacity: Most transitions remembered.
         warmup_episodes: Episodes of uniformly random actions before the first update.
+        return_share: Share of the episodes that go back to a failure (see `archive`), while there are any.
         updates_per_step: Gradient updates per environment step.
-        target_entropy_fraction: Wanted policy entropy as a share of ln A.
+        target_entropy_fraction: Wanted policy entropy at the end, as a share of ln A.
+        initial_entropy_fraction: The same at the start; the target moves to the end value in a line.
+        anneal_share: Share of the episodes after which the target entropy has reached its end value.
+        final_lr_share: Learning rates of actor and critics fall in a line over the second half to this share.
         initial_alpha: Temperature at the start.
         alpha_range: Smallest and largest temperature.
         weight_decay: Decoupled weight decay of both networks (AdamW).
-        reward_scale: Rewards are multiplied by this inside the learner; curves stay in env units.
     """
 
     num_episodes: int = 3000
@@ -39,25 +42,29 @@ class SacConfig:
     batch_size: int = 64
     buffer_capacity: int = 50_000
     warmup_episodes: int = 100
+    return_share: float = 0.5
     updates_per_step: float = 1.0
-    target_entropy_fraction: float = 0.3
-    initial_alpha: float = 0.2
+    target_entropy_fraction: float = 0.05
+    initial_entropy_fraction: float = 0.4
+    anneal_share: float = 0.8
+    final_lr_share: float = 0.1
+    initial_alpha: float = 1.0
     alpha_range: tuple[float, float] = (1e-3, 10.0)
     weight_decay: float = 0.0
-    reward_scale: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse values that would train on nothing or diverge."""
         for name in ("num_episodes", "batch_size", "buffer_capacity"):
             self._require(name, getattr(self, name) >= 1, "must be at least 1")
-        for name in ("gamma", "tau"):
+        for name in ("gamma", "tau", "anneal_share", "final_lr_share"):
             self._require(name, 0.0 < getattr(self, name) <= 1.0, "must lie in (0, 1]")
-        for name in ("actor_lr", "critic_lr", "alpha_lr", "reward_scale", "updates_per_step"):
+        for name in ("actor_lr", "critic_lr", "alpha_lr", "updates_per_step"):
             self._require(name, getattr(self, name) > 0.0, "must be positive")
         low, high = self.alpha_range
         self._require(
             "initial_alpha", 0.0 < low <= self.initial_alpha <= high, f"must lie in [{low}, {high}]"
         )
+        self._require("return_share", 0.0 <= self.return_share < 1.0, "must lie in [0, 1)")
         self._require("warmup_episodes", self.warmup_episodes >= 1, "must be at least 1")
 
     def _require(self, name: str, condition: bool, rule: str) -> None:

@@ -37,7 +37,11 @@ class SacLearner:
             seed: Seed of the initial weights.
         """
         self.config = config
-        self.target_entropy = entropy_target(config.target_entropy_fraction, num_actions)
+        self.entropy_ends = tuple(
+            entropy_target(fraction, num_actions)
+            for fraction in (config.initial_entropy_fraction, config.target_entropy_fraction)
+        )
+        self.target_entropy = self.entropy_ends[0]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.actor = Actor(observation_size, num_actions, config.hidden_sizes)
@@ -52,6 +56,19 @@ class SacLearner:
 
     def _adamw(self, parameters, lr: float) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=lr, weight_decay=self.config.weight_decay, fused=True)
+
+    def schedule(self, share_done: float) -> None:
+        """Set target entropy and learning rates for this point of the run.
+
+        Args:
+            share_done: Episodes done as a share of all, 0 to 1.
+        """
+        first, last = self.entropy_ends
+        self.target_entropy = first + (last - first) * min(1.0, share_done / self.config.anneal_share)
+        factor = 1.0 - (1.0 - self.config.final_lr_share) * max(0.0, 2.0 * share_done - 1.0)
+        for name, lr in (("actor", self.config.actor_lr), ("critic", self.config.critic_lr)):
+            for group in self.optimisers[name].param_groups:
+                group["lr"] = lr * factor
 
     @property
     def alpha(self) -> float:
@@ -84,8 +101,7 @@ class SacLearner:
     def _target(self, batch: Batch, alpha: float) -> Tensor:
         next_q_BA = self.target_critic(batch.next_observation_BO).amin(dim=0)
         next_value_B = soft_value(next_q_BA, self.actor(batch.next_observation_BO), alpha)
-        reward_B = self.config.reward_scale * batch.reward_B
-        return soft_target(reward_B, batch.terminated_B, next_value_B, self.config.gamma)
+        return soft_target(batch.reward_B, batch.terminated_B, next_value_B, self.config.gamma)
 
     def _step(self, name: str, loss: Tensor) -> None:
         optimiser = self.optimisers[name]

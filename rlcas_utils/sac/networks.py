@@ -1,4 +1,8 @@
-"""The two networks: a policy over the actions, and two critics computed as one batched matrix product."""
+"""The two networks: a policy over the actions, and two critics computed as one batched matrix product.
+
+Hidden layers are normalised before the ReLU. Without that the critics' errors on actions that were never
+tried grow with every update, and more updates per step make the policy worse instead of better.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm
 
 
 class Actor(nn.Module):
@@ -29,7 +34,7 @@ class Actor(nn.Module):
         """Return log-probabilities, shape (B, A); log-softmax stays finite where log(softmax) would not."""
         hidden = observation_BO
         for layer in self.layers[:-1]:
-            hidden = torch.relu(layer(hidden))
+            hidden = torch.relu(_normalised(layer(hidden)))
         return torch.log_softmax(self.layers[-1](hidden), dim=-1)
 
 
@@ -59,8 +64,13 @@ class TwinCritic(nn.Module):
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             hidden_2BH = torch.baddbmm(bias, hidden_2BH, weight)
             if i < last:
-                hidden_2BH = torch.relu(hidden_2BH)
+                hidden_2BH = torch.relu(_normalised(hidden_2BH))
         return hidden_2BH
+
+
+def _normalised(hidden: Tensor) -> Tensor:
+    """Zero mean and unit variance over the last axis, without learned scale (Ba et al. 2016, section 3)."""
+    return layer_norm(hidden, hidden.shape[-1:])
 
 
 def track(target: nn.Module, source: nn.Module, tau: float) -> None:

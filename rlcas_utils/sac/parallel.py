@@ -32,14 +32,15 @@ class Job:
     Attributes:
         config: Its settings.
         seed: Its seed.
+        make_env: Makes its training environment; must be importable by a fresh process.
     """
 
     config: SacConfig
     seed: int
+    make_env: Callable[[], gymnasium.Env]
 
 
 def train_runs(
-    env_factory: Callable[[], gymnasium.Env],
     jobs: Mapping[str, Job],
     folder: Path,
     num_processes: int,
@@ -48,7 +49,6 @@ def train_runs(
     """Train every job and keep everything in a folder; a second call continues from what it finds there.
 
     Args:
-        env_factory: Makes the training environment; must be importable by a fresh process.
         jobs: Runs to train, by a name that is fit for a file.
         folder: Where weights, summaries and checkpoints live.
         num_processes: Runs trained at the same time.
@@ -65,7 +65,7 @@ def train_runs(
         workers = min(num_processes, len(todo))
         watch = {"initializer": _end_with, "initargs": (os.getpid(),)}
         with ProcessPoolExecutor(workers, mp_context=context, **watch) as pool:
-            futures = [pool.submit(_train_one, env_factory, job, folder, name) for name, job in todo.items()]
+            futures = [pool.submit(_train_one, job, folder, name) for name, job in todo.items()]
             _watch(futures, todo, folder, report)
     return {name: json.loads(_summary(folder, name).read_text(encoding="utf-8")) for name in jobs}
 
@@ -106,14 +106,14 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _train_one(env_factory: Callable[[], gymnasium.Env], job: Job, folder: Path, name: str) -> None:
+def _train_one(job: Job, folder: Path, name: str) -> None:
     def note(num_episodes: int, curves: dict[str, list[float]]) -> None:
         if num_episodes % PROGRESS_EVERY == 0:
             recent = curves["return"][-100:]
             write_json(_note(folder, name), [num_episodes, sum(recent) / len(recent)])
 
     checkpoint = folder / f"{name}.checkpoint.safetensors"
-    result = train(env_factory, job.config, job.seed, note, checkpoint=checkpoint)
+    result = train(job.make_env, job.config, job.seed, note, checkpoint=checkpoint)
     header = {"sizes": json.dumps(result.actor.sizes)}
     write_safetensors(folder / f"{name}.safetensors", result.actor.state_dict(), header)
     fields = ("curves", "num_steps", "num_updates", "time_s")

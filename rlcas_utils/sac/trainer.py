@@ -1,8 +1,9 @@
 """The training loop: collect an episode, learn from the buffer, write a checkpoint, repeat.
 
 Design notes. Every episode is reset with a seed made of (run seed, episode number), so the environment
-holds no hidden state between episodes and a resumed run is bit for bit the unbroken one. Networks here are
-so small that more than one thread slows them down; seeds run side by side in processes instead.
+holds no hidden state between episodes and a resumed run is bit for bit the unbroken one. Where the
+environment names its tickets, a share of the episodes goes back to a failed one (see `archive`). Networks
+here are so small that more than one thread slows them down; seeds run side by side in processes instead.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import gymnasium
 import numpy as np
 import torch
 
+from rlcas_utils.sac.archive import Archive
 from rlcas_utils.sac.buffer import ReplayBuffer
 from rlcas_utils.sac.checkpoint import load_checkpoint, save_checkpoint
 from rlcas_utils.sac.config import SacConfig
 from rlcas_utils.sac.learner import SacLearner
 from rlcas_utils.sac.networks import Actor
 
-CURVES = ("return", "steps", "entropy", "alpha", "terminated")
+CURVES = ("return", "steps", "entropy", "alpha", "terminated", "returned")
+ARCHIVED = ("entries", "endings", "num_noted")  # state of the archive that a checkpoint keeps
 
 
 @dataclasses.dataclass
@@ -35,7 +38,8 @@ class SacResult:
         actor: The trained policy.
         learner: The learner, critics included.
         buffer: Transitions remembered at the end.
-        curves: Per training episode: return, steps, mean policy entropy (nats), alpha, terminated (0 or 1).
+        curves: Per training episode: return, steps, mean policy entropy (nats), alpha, terminated (0 or 1),
+            returned (1: the episode went back to a failure).
         seed: Seed of the run.
         num_steps: Environment steps taken.
         num_updates: Gradient updates taken.
@@ -124,6 +128,7 @@ class _Run:
         self.learner = SacLearner(observation_size, self.num_actions, config, seed)
         self.buffer = ReplayBuffer(config.buffer_capacity, observation_size)
         self.rng = np.random.default_rng([seed, 0])
+        self.archive = Archive(config.return_share)
         self.curves: dict[str, list[float]] = {name: [] for name in CURVES}
         self.num_steps = self.num_updates = 0
         self.updates_due = self.time_s = 0.0
@@ -134,29 +139,51 @@ class _Run:
         return len(self.curves["return"])
 
     def episode(self) -> None:
-        """Play one episode with the current policy and learn along the way."""
+        """Play one episode with the current policy, or return to a failure, and learn along the way."""
         warming_up = self.num_episodes < self.config.warmup_episodes
-        observation, _ = self.env.reset(seed=_episode_seed(self.seed, self.num_episodes))
-        total, num_steps, entropies, terminated, truncated = 0.0, 0, [], False, False
+        self.learner.schedule(self.num_episodes / self.config.num_episodes)
+        entry = None if warming_up else self.archive.draw(self.rng)
+        way_back, untried = (entry["prefix"], entry["untried"]) if entry else ([], [])
+        observation, _ = self.env.reset(
+            seed=_episode_seed(self.seed, self.num_episodes),
+            options={"ticket_id": entry["ticket_id"]} if entry else None,
+        )
+        actions, rewards, entropies, terminated, truncated = [], [], [], False, False
         while not (terminated or truncated):
             log_pi_A = self.learner.log_policy(observation)
             entropies.append(-float((np.exp(log_pi_A) * log_pi_A).sum()))
-            action = self._choose(log_pi_A, warming_up)
-            next_observation, reward, terminated, truncated, _ = self.env.step(action)
-            self.buffer.add(observation, action, float(reward), next_observation, terminated)
-            observation, total, num_steps = next_observation, total + float(reward), num_steps + 1
+            if len(actions) < len(way_back):
+                actions.append(way_back[len(actions)])
+            else:
+                actions.append(self._choose(log_pi_A, warming_up, untried))
+            next_observation, reward, terminated, truncated, info = self.env.step(actions[-1])
+            self.buffer.add(observation, actions[-1], float(reward), next_observation, terminated)
+            observation = next_observation
+            rewards.append(float(reward))
             if not warming_up:
                 self._learn()
+        self.archive.note(
+            info.get("ticket_id"),
+            actions,
+            rewards,
+            terminated=terminated,
+            resolved=bool(info.get("resolved", terminated)),
+            entry=entry,
+        )
+        self._log(sum(rewards), len(actions), float(np.mean(entropies)), terminated, entry is not None)
+
+    def _log(self, total: float, num_steps: int, entropy: float, terminated: bool, returned: bool) -> None:
         self.num_steps += num_steps
-        row = (total, num_steps, float(np.mean(entropies)), self.learner.alpha, float(terminated))
+        row = (total, num_steps, entropy, self.learner.alpha, float(terminated), float(returned))
         for name, value in zip(CURVES, row, strict=True):
             self.curves[name].append(value)
 
-    def _choose(self, log_pi_A: np.ndarray, warming_up: bool) -> int:
+    def _choose(self, log_pi_A: np.ndarray, warming_up: bool, among: list[int]) -> int:
         if warming_up:
             return int(self.rng.integers(self.num_actions))
         # Adding Gumbel noise and taking the largest draws exactly from the policy.
-        return int(np.argmax(log_pi_A + self.rng.gumbel(size=self.num_actions)))
+        noisy_A = log_pi_A + self.rng.gumbel(size=self.num_actions)
+        return max(among or range(self.num_actions), key=lambda action: noisy_A[action])
 
     def _learn(self) -> None:
         config = self.config
@@ -170,6 +197,7 @@ class _Run:
         """Write the checkpoint."""
         counters = ("seed", "curves", "num_steps", "num_updates", "updates_due", "time_s")
         progress = {name: getattr(self, name) for name in counters}
+        progress |= {name: getattr(self.archive, name) for name in ARCHIVED}
         save_checkpoint(path, self.learner, self.buffer, self.rng, progress)
 
     def restore(self, path: Path) -> None:
@@ -180,6 +208,8 @@ class _Run:
                 f"{path.name} belongs to seed {progress['seed']}, this run is seed {self.seed}; "
                 "continuing would mix two runs. Delete it or point CHECKPOINT elsewhere."
             )
+        for name in ARCHIVED:
+            setattr(self.archive, name, progress.pop(name))
         for name, value in progress.items():
             setattr(self, name, value)
 

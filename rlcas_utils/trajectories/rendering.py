@@ -1,8 +1,9 @@
 """An expert episode as a chat: the model reads what the desk says and answers in its output contract.
 
-The expert is a network without words, so its reasons are written here. They hold only what the episode had
-shown by then: no category, no hidden truth, no later result. Of a service's many facts a reason names those
-that the handbook asks about for this kind of request, as a colleague would who has read the message.
+The expert is a network without words, so its reasons are written here. Each names what the customer wants,
+the facts that bear on it, and what follows. The wish is the training ticket's label of kind, as an archive
+has it; a model has to learn to read it from the message, and writing it down first makes the choice of the
+action easy. Nothing else goes in that the episode had not shown by then: no hidden truth, no later result.
 """
 
 from __future__ import annotations
@@ -49,8 +50,27 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "escalate_to_human_agent": ("a human must take over", "escalate to a human", "a person has to decide"),
     "consult_llm": ("ask for a hint", "a hint may help", "consult the adviser"),
 }
-OPENINGS = ("The message gives {facts}; {purpose}.", "With {facts}, {purpose}.", "I see {facts}: {purpose}.")
-FOLLOW_UPS = ("Result: {facts}; {purpose}.", "It says {facts}, so {purpose}.", "Given {facts}, {purpose}.")
+WISHES: dict[str, str] = {
+    "order_status": "news of an order",
+    "order_change": "an order changed",
+    "refund_request": "money back",
+    "refund_status": "news of a refund",
+    "account_update": "account data changed",
+    "account_close": "the account closed",
+    "login": "to sign in",
+    "second_factor": "a working second factor",
+    "hacked": "a safe account",
+    "parcel": "a parcel found",
+    "damaged": "damage settled",
+    "stock": "news of stock",
+    "product_info": "product advice",
+    "exchange": "an exchange",
+    "charge": "a bill explained",
+    "unknown_charge": "an unknown charge explained",
+    "fault": "a fault fixed",
+}
+OPENINGS = ("Wants {wish}, gives {facts}; {purpose}.", "Wants {wish}, {facts} given: {purpose}.")
+FOLLOW_UPS = ("Wants {wish}. Result: {facts}; {purpose}.", "Wants {wish}. It says {facts}, so {purpose}.")
 IDENTIFIER_WORDS = {
     "order_id": "an order number",
     "email": "an e-mail address",
@@ -77,12 +97,13 @@ def reason(trajectory: Trajectory, index: int) -> str:
         One sentence of at most 25 words; equal input gives equal text.
     """
     choice = _Choice(trajectory.ticket_id, trajectory.actions, index)
+    wish = WISHES[trajectory.intent]
     purpose = choice.of(PURPOSES[ACTIONS[trajectory.steps[index].action]])
     if index == 0:
-        text = choice.of(OPENINGS).format(facts=mentioned(trajectory.query), purpose=purpose)
+        text = choice.of(OPENINGS).format(wish=wish, facts=mentioned(trajectory.query), purpose=purpose)
     else:
         text = choice.of(FOLLOW_UPS).format(
-            facts=revealed(trajectory.steps[index - 1], trajectory.intent), purpose=purpose
+            wish=wish, facts=revealed(trajectory.steps[index - 1], trajectory.intent), purpose=purpose
         )
     return " ".join(text.split()[:MAX_REASON_WORDS])
 
