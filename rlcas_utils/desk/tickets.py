@@ -23,7 +23,7 @@ from rlcas_utils.desk.world import BLOCKS, World, default_world
 SPLITS: tuple[str, ...] = ("train", "validation", "benchmark")
 REPEATS: dict[str, int] = {"technical": 2}  # tickets per message of a category with few messages; else 1
 MAX_OPTIMAL: int = 5  # steps of the longest ticket that is made
-_TRIES: int = 16
+_TRIES: int = 10
 
 
 @lru_cache(maxsize=len(SPLITS))
