@@ -73,7 +73,7 @@ def _watching(roster: Roster, asked: list, agents: gr.CheckboxGroup) -> None:
     play.click(partial(run, True), inputs, outputs, show_progress="hidden", api_name="desk_play")
     step.click(partial(run, False), inputs, outputs, show_progress="hidden", api_name="desk_step")
     again.click(_clear, state, outputs, show_progress="hidden", api_name=False)
-    stop.click(_stop, state, status, show_progress="hidden", api_name=False, queue=False)
+    stop.click(_stop, state, status, show_progress="hidden", api_name="desk_stop", queue=False)
 
 
 def _stop(state: game.DeskGame | None) -> str:
@@ -144,9 +144,8 @@ def _playing(asked: list) -> None:
     outputs = [state, status, shown]
     start.click(_open, asked, outputs, show_progress="hidden", api_name="desk_open")
     for action, button in enumerate(buttons):
-        button.click(partial(_act, action), state, outputs, show_progress="hidden", api_name=False)
-    number = gr.Number(0, visible=False)
-    number.submit(_act_by_number, [number, state], outputs, api_name="desk_act")
+        named = f"desk_act_{action}"
+        button.click(partial(_act, action), state, outputs, show_progress="hidden", api_name=named)
 
 
 def _open(source: str, ticket_id: str, text: str, kind: str) -> tuple:
@@ -155,10 +154,6 @@ def _open(source: str, ticket_id: str, text: str, kind: str) -> tuple:
     except Refused as error:
         return None, told(str(error), bad=True), ""
     return state, told("Your turn: choose an action."), _wrap(state.html())
-
-
-def _act_by_number(number: float, state: game.OwnGame | None) -> tuple:
-    return _act(int(number), state)
 
 
 def _act(action: int, state: game.OwnGame | None) -> tuple:

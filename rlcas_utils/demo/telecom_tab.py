@@ -32,14 +32,14 @@ def telecom_tab(roster: Roster) -> None:
         rest = gr.Button("Play to the end")
         stop = gr.Button("Stop", variant="stop")
     status = gr.HTML(told("Choose who calls, a task and an agent."))
-    verdict = gr.HTML()
+    role, verdict = gr.HTML(), gr.HTML()
     with gr.Row():
         with gr.Column(scale=3, min_width=280):
             chat = gr.HTML()
             with gr.Group(visible=False) as speaking:
                 words = gr.Textbox(
                     label="Your words (Enter sends; what the phone shows is written here for you)",
-                    lines=2,
+                    lines=1,  # with more, Enter would break the line instead of sending
                     max_lines=6,
                     max_length=MAX_MESSAGE,
                 )
@@ -48,7 +48,7 @@ def telecom_tab(roster: Roster) -> None:
                     hang = gr.Button("Hang up")
                     accept = gr.Button("Accept the transfer")
         with gr.Column(scale=2, min_width=280):
-            role, phone = gr.HTML(), gr.HTML()
+            phone = gr.HTML()
             with gr.Group(visible=False) as holding:
                 tools = _phone_buttons()
     outputs = [state, status, chat, role, phone, verdict, words, speaking, holding]
@@ -72,7 +72,7 @@ def _phone_buttons() -> tuple[dict[str, gr.Button], list]:
         settings = [
             gr.Dropdown(game.APPS, value="messaging", label="App", min_width=110),
             gr.Dropdown(game.PERMISSIONS, value="sms", label="Permission", min_width=110),
-            gr.Dropdown(game.MODES, value=game.MODES[0], label="Network mode", min_width=140),
+            gr.Dropdown(game.MODES, value=game.MODES[0], label="Network mode", min_width=200),
         ]
     buttons = {}
     for title, names in (("Look", game.LOOKING), ("Change", game.CHANGING)):

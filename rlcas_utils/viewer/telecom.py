@@ -16,6 +16,7 @@ _MARKERS = {
     "###TRANSFER###": "(is transferred)",
     "###OUT-OF-SCOPE###": "(gives up)",
 }
+_RULES = "If the tool call does not return"  # from here on tau2 tells a simulator how to simulate
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 
 
@@ -37,7 +38,7 @@ def chat(messages: Sequence[Any], thoughts: Sequence[str] = (), note: str = "") 
         lines.append(f'<div class="rv-line tool">{esc(note)}</div>')
     return (
         '<div class="rv-chat" role="log" tabindex="0" aria-label="The call so far" '
-        f'aria-live="polite">{"".join(lines)}</div>'
+        f'aria-live="polite"><div class="rv-lines">{"".join(lines)}</div></div>'
     )
 
 
@@ -139,14 +140,17 @@ def _on(value: bool) -> str:
 def scenario(told: Any) -> str:
     """Return what tau2 tells a customer about themselves."""
     said = told.instructions
-    parts = (
-        ("Why you call", said.reason_for_call),
-        ("What you know", said.known_info),
-        ("What you want", said.task_instructions),
-        ("Who you are", told.persona),
-    )
-    rows = "".join(f"<p><strong>{name}:</strong> {esc(words.strip())}</p>" for name, words in parts if words)
-    return f"<details open><summary>You are the customer</summary>{rows}</details>"
+    wishes, rule, rest = said.task_instructions.partition(_RULES)
+    rows = _rows(("Why you call", said.reason_for_call), ("What you know", said.known_info))
+    rows += _rows(("What you want", wishes))
+    more = _rows(("Who you are", told.persona), ("tau2's rules for its simulated customers", rule + rest))
+    folded = f"<details><summary>More about you</summary>{more}</details>" if more else ""
+    head = '<section class="rv-role" aria-label="Your part"><h4>You are the customer</h4>'
+    return f"{head}{rows}{folded}</section>"
+
+
+def _rows(*parts: tuple[str, str | None]) -> str:
+    return "".join(f"<p><strong>{name}:</strong> {esc(words.strip())}</p>" for name, words in parts if words)
 
 
 def verdict(result: Verdict) -> str:
