@@ -6,6 +6,7 @@ import json
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 STATE = "trainer_state.json"  # the trainer writes it last
 
@@ -27,6 +28,28 @@ def last_checkpoint(folder: Path) -> str | None:
         shutil.rmtree(path)
         print(f"NOTE: {path.name} {fault}, so it is deleted; training goes on from the one before, if any.")
     return None
+
+
+def already_trained(trainer: Any, checkpoint: str | bool | None) -> bool:
+    """Load a checkpoint of the last step and say so; training from it would take one step too many.
+
+    The trainer looks whether it is done only after a step. A run that was killed between its last checkpoint
+    and the end of its stage, or trained elsewhere, would end one step later than an unbroken one.
+
+    Args:
+        trainer: A trainer of transformers.
+        checkpoint: Folder of the checkpoint to go on from, or nothing.
+
+    Returns:
+        True when nothing is left to train; weights and log are those of the checkpoint.
+    """
+    if not isinstance(checkpoint, str) or int(checkpoint.rsplit("-", 1)[-1]) < trainer.args.max_steps:
+        return False
+    if trainer.args.max_steps <= 0:
+        return False
+    trainer._load_from_checkpoint(checkpoint)
+    trainer.state = type(trainer.state).load_from_json(str(Path(checkpoint) / STATE))
+    return True
 
 
 def checkpoint_fault(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,20 @@ def test_one_process_writes(two):
         assert [json.loads(line)["step"] for line in lines] == [1, 2]
     assert two.printed.count("step 2/2") == 2
     assert all(rank["whole_groups"]["resumes_from"] for rank in two.ranks)
+
+
+def test_one_process_finds_the_last_step_and_trains_no_further(two, tmp_path):
+    """What a launch has trained, or a run killed after its last checkpoint: no step is added to it."""
+    shutil.copytree(two.folder / "sft", tmp_path / "sft")
+    shutil.copytree(two.folder / "grpo4", tmp_path / "grpo4")
+    rows = two_processes.sft(make_tokenizer(), tmp_path / "sft", 1)
+    assert [row["step"] for row in rows] == [1, 2, 3, 4]
+    assert [row["loss"] for row in rows] == [row["loss"] for row in two.ranks[0]["sft"]]
+    alone = SimpleNamespace(process_index=0, num_processes=1)
+    found = two_processes.play_grpo(make_tokenizer(), tmp_path / "grpo4", alone, 4)
+    assert found["steps"] == []
+    assert found["weights"] == two.ranks[0]["whole_groups"]["weights"]
+    assert len((tmp_path / "grpo4" / "steps.jsonl").read_text("utf-8").splitlines()) == 2
 
 
 def test_split_weights_play_ragged_episodes_like_whole_ones(two):

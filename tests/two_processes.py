@@ -131,7 +131,7 @@ def play_grpo(tokenizer, folder, state, group):
         return batch
 
     trainer._generate_and_score_completions = watch
-    trainer.train()
+    trainer.train(resume_from_checkpoint=last_checkpoint(folder))
     weights = [p.detach().double().sum().item() for p in trainer.model.parameters() if p.requires_grad]
     return {"steps": seen, "weights": weights, "resumes_from": last_checkpoint(folder) is not None}
 

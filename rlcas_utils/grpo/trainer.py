@@ -23,6 +23,7 @@ import torch
 from datasets import Dataset
 from transformers import PrinterCallback
 
+from rlcas_utils.checkpoints import already_trained
 from rlcas_utils.grpo.advantages import dead_group_rate, dead_groups
 from rlcas_utils.grpo.batches import plan_batches
 from rlcas_utils.grpo.playing import Player
@@ -133,6 +134,8 @@ class EpisodicGRPOTrainer(StepCredits, LeanScoring, GRPOTrainer):
         """Trains; the step log keeps only what the checkpoint knows."""
         done = int(str(resume_from_checkpoint).rsplit("-", 1)[-1]) if resume_from_checkpoint else 0
         self._report.start(done, write=self.accelerator.is_main_process)
+        if already_trained(self, resume_from_checkpoint):
+            return None
         return super().train(resume_from_checkpoint=resume_from_checkpoint, **kwargs)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:

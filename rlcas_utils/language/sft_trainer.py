@@ -7,6 +7,8 @@ from typing import Any
 from transformers import PrinterCallback
 from trl import SFTTrainer
 
+from rlcas_utils.checkpoints import already_trained
+
 MAX_LINES = 25  # progress lines per run
 
 
@@ -22,8 +24,10 @@ class ReportingSFTTrainer(SFTTrainer):
         self._lines = 0
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
-        """Train, with the clock started anew."""
+        """Train, with the clock started anew; from a checkpoint of the last step nothing is left to do."""
         self._mark = time.monotonic()
+        if already_trained(self, kwargs.get("resume_from_checkpoint")):
+            return None
         return super().train(*args, **kwargs)
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:

@@ -12,7 +12,7 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
-from rlcas_utils.checkpoints import last_checkpoint
+from rlcas_utils.checkpoints import already_trained, last_checkpoint
 
 
 def weighted_nll(
@@ -156,7 +156,8 @@ def train_on_episodes(
     checkpoint = last_checkpoint(folder)
     first = int(checkpoint.rsplit("-", 1)[1]) if checkpoint else 0
     start = time.perf_counter()
-    trainer.train(resume_from_checkpoint=checkpoint)
+    if not already_trained(trainer, checkpoint):
+        trainer.train(resume_from_checkpoint=checkpoint)
     seconds = time.perf_counter() - start
     processes = trainer.accelerator.num_processes
     mean_tokens = sum(len(row["input_ids"]) for row in rows) / len(rows)
