@@ -6,7 +6,7 @@ import random
 import re
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
-SHORT = 5  # words; in a shorter message small talk would outweigh the wish
+SHORT = 9  # words; in a shorter message openers, small talk and closers would outweigh the wish
 _SLOT = re.compile(r"\{[a-z]+\}")
 
 
@@ -46,15 +46,8 @@ def roughen(text: str, chatter: dict[str, list[str]], rng: random.Random) -> str
     Returns:
         The message with slots still in place.
     """
-    short = len(text.split()) < SHORT
-    if rng.random() < 0.30:
-        text = f"{rng.choice(chatter['openers'])} {text}"
-    if rng.random() < 0.25 and not short:
-        text = f"{rng.choice(chatter['smalltalk'])} {text}"
-    if rng.random() < 0.22 and not short:
-        text = f"{text} {rng.choice(chatter['angry'])}"
-    if rng.random() < 0.30:
-        text = f"{text} {rng.choice(chatter['closers'])}"
+    if len(text.split()) >= SHORT:
+        text = _with_chatter(text, chatter, rng)
     if rng.random() < 0.35:
         text = add_slips(text, 0.12, rng)
     habit = rng.random()
@@ -63,6 +56,18 @@ def roughen(text: str, chatter: dict[str, list[str]], rng: random.Random) -> str
     if habit < 0.20:
         return _keep_slots(text, str.upper)
     return text.replace(",", "").replace(".", "") if habit < 0.30 else text
+
+
+def _with_chatter(text: str, chatter: dict[str, list[str]], rng: random.Random) -> str:
+    if rng.random() < 0.30:
+        text = f"{rng.choice(chatter['openers'])} {text}"
+    if rng.random() < 0.25:
+        text = f"{rng.choice(chatter['smalltalk'])} {text}"
+    if rng.random() < 0.22:
+        text = f"{text} {rng.choice(chatter['angry'])}"
+    if rng.random() < 0.30:
+        text = f"{text} {rng.choice(chatter['closers'])}"
+    return text
 
 
 def _keep_slots(text: str, change: type[str] | object) -> str:
