@@ -82,14 +82,16 @@ def test_the_numbers_are_those_of_the_records(page, source):
 
 
 def test_a_run_folder_links_its_notebooks_and_episodes(run_dir):
-    for name in ("html/02_sac_training.html", "episodes/desk_sac.html"):
+    for name in ("html/02_sac_training.html", "01_environment_design/desk_oracle.jsonl"):
         (run_dir / name).parent.mkdir(exist_ok=True)
-        (run_dir / name).write_text("x")
+    (run_dir / "html/02_sac_training.html").write_text("x")
+    shutil.copy(ROOT / "data/samples/desk_oracle.jsonl", run_dir / "01_environment_design")
     path = report.build("cpu", run_dir.parent)
     page = path.read_text(encoding="utf-8")
     assert path == run_dir / "report.html"
     assert '<a href="html/02_sac_training.html">' in page
-    assert '<a href="episodes/desk_sac.html">desk sac</a>' in page
+    assert '<a href="episodes/desk_refund.html">desk refund</a>' in page
+    assert "Right: the right ending" in (run_dir / "episodes/desk_refund.html").read_text(encoding="utf-8")
     assert "html/03_trajectory_filtering.html" not in page
 
 

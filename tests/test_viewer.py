@@ -45,8 +45,9 @@ def first():
 def rows():
     """Two agents on the first three benchmark tickets."""
     tickets = desk.load_tickets("benchmark")[:3]
+    other_seed = desk.evaluate(desk.KeywordAgent(), tickets, seed=1)
     return {
-        "rules": desk.evaluate(desk.KeywordAgent(), tickets),
+        "rules": other_seed + desk.evaluate(desk.KeywordAgent(), tickets),
         "oracle": desk.evaluate(desk.OracleAgent(), tickets),
     }
 

@@ -102,7 +102,8 @@ def desk_roster(source: Source) -> Roster:
     for name, make in coded.items():
         _add(roster, name, lambda ticket, name=name, make=make: CodedSeat(name, ticket, make()))
     if fault := sac.fault():
-        _absent(roster, source, "sac", f"{fault}. Make it: {source.command(SAC)}")
+        remedy = "" if "make course" in fault else f". Make it: {source.command(SAC)}"
+        _absent(roster, source, "sac", fault + remedy)
     else:
         _add(roster, "sac", lambda ticket: CodedSeat("sac", ticket, sac.move))
     models = DeskModels(source)

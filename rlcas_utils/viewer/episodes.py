@@ -97,13 +97,15 @@ def desk_pages(rows: Rows) -> dict[str, str]:
     tickets = {ticket.ticket_id: ticket for ticket in desk.load_tickets("benchmark")} if rows else {}
     by_ticket: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for agent_rows in rows.values():
+        first_seed = min(row["seed"] for row in agent_rows)
         for row in agent_rows:
-            by_ticket[row["ticket_id"]].append(row)
+            if row["seed"] == first_seed:
+                by_ticket[row["ticket_id"]].append(row)
     parts: dict[str, list[str]] = defaultdict(list)
     for ticket_id, ticket in tickets.items():
         if by_ticket[ticket_id]:
             parts[ticket.category].append(_ticket(ticket, by_ticket[ticket_id]))
-    said = "<p class='soft'>Played again from recorded actions; reasons are not on record.</p>"
+    said = "<p class='soft'>Played again from recorded actions, first seed; no reasons on record.</p>"
     return {
         f"desk_{category}": page(f"Desk episodes: {category}", said + "\n".join(made))
         for category, made in parts.items()
