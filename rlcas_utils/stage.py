@@ -6,7 +6,7 @@ valid and a killed run goes on where it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +126,17 @@ class Stage:
             self._metrics[name] = records.metric(value, n, seeds, ci95, unit)
         except records.RecordError as error:
             raise records.RecordError(f"metric {name}: {error}") from error
+
+    def estimate(self, name: str, estimate: Any, *, seeds: Sequence[int] = (), unit: str = "") -> None:
+        """Put a number that brings its n and its interval into the record.
+
+        Args:
+            name: Such as `desk/sac/return`.
+            estimate: `statistics.Estimate`.
+            seeds: Training or sampling seeds.
+            unit: As for `metric`.
+        """
+        self.metric(name, estimate.value, n=estimate.n, seeds=list(seeds), ci95=estimate.ci95, unit=unit)
 
     def figure(self, fig: Figure, name: str, *, caption: str, alt: str) -> None:
         """Save a figure with its caption below the run folder and show the saved picture.

@@ -6,6 +6,7 @@ from toy_course import add_notebook, make_project
 from rlcas_utils import config, figures, fingerprint, handoffs, records, stage, stages
 from rlcas_utils.config import ConfigError
 from rlcas_utils.stage import MissingHandoff, open_stage
+from rlcas_utils.statistics import Estimate
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_finished_piece_is_not_computed_again_until_a_parameter_changes(projec
 def test_the_record_holds_what_the_specification_asks_for(project):
     opened = open_stage("01_first", values())
     opened.output("model/weights.bin").write_bytes(b"abc")
-    opened.metric("desk/sac/return", 19.5, n=100, seeds=(3,), ci95=(19.0, 20.0))
+    opened.estimate("desk/sac/return", Estimate(19.5, 19.0, 20.0, 100, "bootstrap"), seeds=(3,))
     fig, axes = figures.new_figure()
     axes.plot([1, 2])
     opened.figure(fig, "01_line", caption="A line, n = 2.", alt="A rising line.")
