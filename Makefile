@@ -5,6 +5,7 @@
 # make report            one HTML page about the run of a profile, or about the committed reference run
 # make demo              every agent in a browser, on this machine alone, from the newest run or the samples  RUN=runs/cpu
 # make space             build/space, a folder ready for a Hugging Face Space
+# make gpu-check         tries the large profile on this GPU in 8 minutes, without a network; scaled down without a GPU
 # make lint, make lock, make clean, make readme, make licences, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
@@ -28,7 +29,7 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test test-kill lint lock env clean readme report licences publish demo space
+.PHONY: course test test-kill gpu-check lint lock env clean readme report licences publish demo space
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -39,6 +40,9 @@ test: $(STAMP)
 
 test-kill: $(STAMP)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m kill -s
+
+gpu-check: $(STAMP)
+	HF_HUB_OFFLINE=1 $(PY) -m rlcas_utils.run.gpu_check
 
 lint: $(STAMP)
 	$(PY) -m ruff check .
