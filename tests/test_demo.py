@@ -2,7 +2,9 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rlcas_utils import desk
@@ -68,6 +70,18 @@ def test_a_hosted_model_plays_only_with_its_key_and_the_key_is_never_shown(sampl
     made = roster.desk_roster(samples)
     assert "gpt_4o_mini" in made.ready
     assert "sk-secret" not in repr((made.choices(), made.missing))
+
+
+def test_the_sac_agent_gives_its_three_most_probable_actions_as_reason(samples, monkeypatch):
+    """exp of the log-probabilities: 0.7 for action 0, 0.2 for 7, 0.1 for 11, nothing for the rest."""
+    shares = np.full(13, 1e-12)
+    shares[[0, 7, 11]] = 0.7, 0.2, 0.1
+    policy = SimpleNamespace(log_policy=lambda episode: np.log(shares))
+    monkeypatch.setattr("rlcas_utils.sac.agent.load_expert", lambda path: (policy, {}))
+    seat = roster.desk_roster(samples).ready["sac"](desk.load_tickets("benchmark")[0])
+    seat.step(RUNNING)
+    assert seat.track.episode.history[0].action == 0
+    assert seat.track.thoughts == ["invoke_order_service 70%; resolve_query 20%; escalate_to_human_agent 10%"]
 
 
 def test_the_newest_run_is_taken_and_an_unreadable_expert_says_why(tmp_path):

@@ -35,6 +35,12 @@ def theme() -> gr.themes.Base:
         font=["system-ui", "sans-serif"],
         font_mono=["ui-monospace", "monospace"],
     ).set(
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_dark="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_background_fill_hover_dark="*primary_800",
+        button_cancel_background_fill="#b91c1c",
+        button_cancel_background_fill_hover="#991b1b",
         block_info_text_color="*neutral_600",
         block_info_text_color_dark="*neutral_300",
         block_title_text_color="*neutral_700",
