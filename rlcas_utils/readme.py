@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rlcas_utils import readme_blocks
+from rlcas_utils import readme_blocks, readme_gpu
 from rlcas_utils.config import project_root
 from rlcas_utils.readme_figure import draw_pipeline
 from rlcas_utils.records import read_record, write_atomic
@@ -68,6 +68,7 @@ def blocks(root: Path) -> dict[str, str]:
         "desk": readme_blocks.desk(records),
         "telecom": readme_blocks.telecom(records),
         "run": readme_blocks.run(records),
+        "gpu": readme_gpu.block(root, records),
     }
 
 

@@ -14,6 +14,7 @@ import two_processes
 from rollout_fixtures import make_tokenizer
 
 from rlcas_utils.config import ConfigError, load_profile, notebook_path, project_root
+from rlcas_utils.handoffs import MissingHandoff
 from rlcas_utils.parameters import cell_source, cell_tags, read_notebook
 from rlcas_utils.run import distributed
 from rlcas_utils.run.launched import EndOfCell, LaunchedStage, split_config
@@ -207,32 +208,39 @@ def test_accelerate_reads_the_configurations(name):
     assert config.distributed_type == {"ddp": "MULTI_GPU", "fsdp": "FSDP", "zero3": "DEEPSPEED"}[name]
 
 
+SMALL_RUN = {
+    "04_qlora_sft": ["NUM_STEPS=4", "ACCUMULATION=2", "NUM_QUERIES=4"],
+    "05_grpo": ["NUM_STEPS=2", "NUM_VALIDATION=2", "NUM_QUERIES=4"],
+    "06_tau2_telecom_grpo": ["SFT_STEPS=2", "EVAL_TASKS=2", "EVAL_TRIALS=1"],
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("stem", ["04_qlora_sft", "05_grpo", "06_tau2_telecom_grpo"])
-def test_two_processes_train_and_the_notebook_goes_on(stem, tmp_path):
-    """Launched training, then the notebook itself: it resumes at the last step and trains no further."""
-    settings = {
-        "04_qlora_sft": ["NUM_STEPS=4", "ACCUMULATION=2", "NUM_QUERIES=2"],
-        "05_grpo": ["NUM_STEPS=2", "PROMPTS_PER_STEP=4", "NUM_QUERIES=2", "NUM_VALIDATION=2"],
-        "06_tau2_telecom_grpo": ["SFT_STEPS=2", "EVAL_TASKS=2", "EVAL_TRIALS=1"],
-    }[stem]
-    arguments = ["--profile", "smoke", "--runs-dir", tmp_path]
-    arguments += [word for value in settings for word in ("--set", f"{stem}.{value}")]
-    printed = torchrun("-m", "rlcas_utils.run.distributed", stem, *arguments)
-    assert "Trained by 2 processes" in printed
-    folder = tmp_path / "smoke" / stem / distributed.FOLDERS[stem]
-    (checkpoint,) = folder.glob("checkpoint-*")
-    before = (checkpoint / "trainer_state.json").read_text("utf-8")
-    command = [sys.executable, "-m", "rlcas_utils.run", "--only", stem[:2], *map(str, arguments)]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | QUIET,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=570,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert (checkpoint / "trainer_state.json").read_text("utf-8") == before
-    assert (tmp_path / "smoke" / "records" / f"{stem}.json").is_file()
+@pytest.mark.parametrize("stems", [("04_qlora_sft", "05_grpo"), ("06_tau2_telecom_grpo",)])
+def test_two_processes_train_and_the_notebook_goes_on(stems, tmp_path):
+    """Launched training, then the notebook itself: it finds the last step and trains no further."""
+    for stem in stems:
+        arguments = ["--profile", "smoke", "--runs-dir", tmp_path]
+        arguments += [word for value in SMALL_RUN[stem] for word in ("--set", f"{stem}.{value}")]
+        assert "Trained by 2 processes" in torchrun("-m", "rlcas_utils.run.distributed", stem, *arguments)
+        folder = tmp_path / "smoke" / stem / distributed.FOLDERS[stem]
+        (checkpoint,) = folder.glob("checkpoint-*")
+        before = (checkpoint / "trainer_state.json").stat().st_mtime_ns
+        command = [sys.executable, "-m", "rlcas_utils.run", "--only", stem[:2], *map(str, arguments)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=os.environ | QUIET, capture_output=True, text=True, encoding="utf-8"
+        )
+        assert done.returncode == 0, done.stdout[-3000:]
+        assert [path.name for path in folder.glob("checkpoint-*")] == [checkpoint.name]
+        assert (checkpoint / "trainer_state.json").stat().st_mtime_ns == before
+        assert (tmp_path / "smoke" / "records" / f"{stem}.json").is_file()
+
+
+def test_a_launch_without_its_inputs_says_what_makes_them(tmp_path, capsys):
+    arguments = ["05", "--profile", "smoke", "--runs-dir", str(tmp_path)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            distributed, "launch", lambda *_: (_ for _ in ()).throw(MissingHandoff("Run notebook 04."))
+        )
+        assert distributed.main(arguments) == 2
+    assert capsys.readouterr().err == "Nothing was run. Run notebook 04.\n"

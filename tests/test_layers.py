@@ -27,7 +27,7 @@ LAYERS = (
     },
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "viewer"},
-    {"run", "demo", "readme", "readme_blocks", "readme_figure"},
+    {"run", "demo", "readme", "readme_blocks", "readme_figure", "readme_gpu"},
 )
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path

@@ -6,9 +6,10 @@ import shutil
 
 import pytest
 
-from rlcas_utils import readme, readme_blocks
-from rlcas_utils.config import project_root
+from rlcas_utils import readme, readme_blocks, readme_gpu
+from rlcas_utils.config import load_profile, project_root
 from rlcas_utils.records import METRIC_KEYS
+from rlcas_utils.run.plan import make_plan
 
 ROOT = project_root()
 
@@ -112,3 +113,15 @@ def test_links_on_the_page_lead_somewhere():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_the_hours_of_the_large_profile_are_worked_out_from_its_values():
+    """SFT by hand: 1000 chats x 3 epochs x 400 tokens x 8 operations x 3.0857e9 weights at 25e12 a second."""
+    stages = make_plan(load_profile("a10g"), ROOT / "runs" / "a10g")
+    values = {stage.stem: dict(stage.values) for stage in stages}
+    found = readme_gpu.hours(values, 1000)
+    assert found["04"] == pytest.approx(1000 * 3 * 400 * 8 * 3.0857 / 25e3 / 3600, rel=1e-3)
+    values["05_grpo"]["NUM_STEPS"] *= 2
+    assert readme_gpu.hours(values, 1000)["05"] == pytest.approx(2 * found["05"])
+    values["06_tau2_telecom_grpo"]["MAX_BATCH"] *= 2
+    assert readme_gpu.hours(values, 1000)["06"] < found["06"]

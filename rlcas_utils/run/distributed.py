@@ -22,6 +22,7 @@ from typing import Any
 from rlcas_utils import stage as stage_module
 from rlcas_utils.checkpoints import last_checkpoint
 from rlcas_utils.config import ConfigError, load_profile, project_root, seed_everything
+from rlcas_utils.handoffs import MissingHandoff
 from rlcas_utils.run.launched import LaunchedStage, run_cells, share, split_config
 from rlcas_utils.run.plan import find_stem, make_plan
 
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         launch(options.stage, options.profile, options.settings, options.runs_dir, options.engine)
-    except ConfigError as error:
+    except (ConfigError, MissingHandoff) as error:
         print(f"Nothing was run. {error}", file=sys.stderr)
         return 2
     return 0
