@@ -51,8 +51,10 @@ def test_hashed_components_are_centred_orthogonal_and_ordered():
 
 
 def test_the_text_block_is_replaced_and_the_facts_stay():
-    env = make_training_desk({ticket.query: np.ones(3, np.float32) for ticket in desk.load_tickets("train")})
+    chosen = desk.load_tickets("train")[:5]
+    env = make_training_desk({ticket.query: np.ones(3, np.float32) for ticket in chosen})
     observation, _ = env.reset(seed=0)
+    assert set(env.unwrapped.tickets) == {ticket.ticket_id for ticket in chosen}
     assert env.observation_space.contains(observation)
     assert observation[:3].tolist() == [1, 1, 1]
     assert np.array_equal(observation[3:], features.observation(env.unwrapped.episode)[NUM_TEXT:])

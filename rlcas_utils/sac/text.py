@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rlcas_utils.desk import features
 from rlcas_utils.desk.env import DeskEnv
+from rlcas_utils.desk.ticket import Ticket
 
 TextFunction = Callable[[Sequence[str]], NDArray[np.float32]]
 """Messages, N of them, to vectors of shape (N, K)."""
@@ -74,12 +75,14 @@ def make_training_desk(vectors: Mapping[str, NDArray[np.float32]]) -> gymnasium.
     """Make the environment that the expert is trained in; importable by a fresh process.
 
     Args:
-        vectors: From `table`, for all training messages.
+        vectors: From `table`; training tickets without a vector are left out.
 
     Returns:
         Desk of the training split.
     """
-    return DeskWithText(DeskEnv(split="train"), vectors)
+    desk = DeskEnv(split="train")
+    desk.tickets = {name: ticket for name, ticket in desk.tickets.items() if ticket.query in vectors}
+    return DeskWithText(desk, vectors)
 
 
 def hashed_components(queries: Sequence[str], num_components: int) -> TextFunction:
@@ -147,3 +150,21 @@ def linear_probe(
     optimiser.step(loss)
     with torch.no_grad():
         return layer(torch.from_numpy((test_MD - mean_D) / scale)).argmax(dim=1).numpy()
+
+
+def kind_guesses(read: TextFunction, train: Sequence[Ticket], test: Sequence[Ticket]) -> list[bool]:
+    """Let a linear reader of a text function's vectors name the kind of request.
+
+    Args:
+        read: Text function to judge.
+        train: Labelled tickets.
+        test: Tickets to guess.
+
+    Returns:
+        Per test ticket, whether the kind was named right.
+    """
+    kinds = sorted({ticket.intent for ticket in train})
+    labels = np.array([kinds.index(ticket.intent) for ticket in train])
+    vectors = [read([ticket.query for ticket in tickets]) for tickets in (train, test)]
+    guesses = linear_probe(vectors[0], labels, vectors[1])
+    return [kinds[guess] == ticket.intent for guess, ticket in zip(guesses, test, strict=True)]
