@@ -248,8 +248,8 @@ from rlcas_utils.sac.probe import TwoStepProbe
 
 if __name__ == "__main__":
     sizes = dict(hidden_sizes=(8,), warmup_episodes=2, batch_size=4, buffer_capacity=100)
-    short, long = (Job(SacConfig(num_episodes=n, **sizes), 0) for n in (5, 10**6))
-    train_runs(TwoStepProbe, {"short": short, "long": long}, Path(sys.argv[1]), 2)
+    short, long = (Job(SacConfig(num_episodes=n, **sizes), 0, TwoStepProbe) for n in (5, 10**6))
+    train_runs({"short": short, "long": long}, Path(sys.argv[1]), 2)
 """
 
 
