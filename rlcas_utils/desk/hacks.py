@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle
 
 from rlcas_utils.desk.actions import ACTIONS, CONSULT, ENDINGS, SERVICES
@@ -57,20 +57,14 @@ def mean_return(agent: ScriptAgent | RandomAgent, tickets: tuple[Ticket, ...]) -
     return sum(play(agent, ticket).total_reward for ticket in tickets) / len(tickets)
 
 
-def worst_hack(
-    tickets: tuple[Ticket, ...], report: Callable[[str, float], None] | None = None
-) -> tuple[str, float]:
+def worst_hack(tickets: tuple[Ticket, ...]) -> tuple[str, float]:
     """Find the best-paid hacking policy.
 
     Args:
         tickets: Tickets to play.
-        report: Called with name and mean return of every policy.
 
     Returns:
         Its name and mean return.
     """
     means = {agent.name: mean_return(agent, tickets) for agent in hacking_agents()}
-    for name, value in means.items():
-        if report:
-            report(name, value)
     return max(means.items(), key=lambda item: item[1])

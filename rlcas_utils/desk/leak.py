@@ -99,14 +99,3 @@ def _judge(left: str, right: str, shared: int, size_left: int, size_right: int) 
     return (
         Leak("near", left, right, jaccard) if jaccard >= NEAR else Leak("contained", left, right, contained)
     )
-
-
-def closest(benchmark: Sequence[str], training: Sequence[str]) -> list[tuple[float, str, str]]:
-    """Return every benchmark message with its most similar training message and their Jaccard similarity."""
-    pool = [(_grams(masked(text)), text) for text in dict.fromkeys(training)]
-    pairs = []
-    for text in benchmark:
-        own = _grams(masked(text))
-        score, other = max((len(own & grams) / len(own | grams), words) for grams, words in pool)
-        pairs.append((score, text, other))
-    return sorted(pairs, reverse=True)
