@@ -14,20 +14,12 @@ ROOT = project_root()
 LAYERS = (
     {"config", "parameters", "records", "machine", "stages", "fingerprint"}
     | {"stage", "stage_folder", "stage_text", "handoffs", "checkpoints"}
-    | {
-        "statistics",
-        "figures",
-        "exercises",
-        "parsing",
-        "api_usage",
-        "api_replies",
-        "api_calls",
-        "api_journal",
-        "trackers",
-    },
+    | {"architectures", "memory_plan"}
+    | {"statistics", "figures", "parsing", "trackers"}
+    | {"api_usage", "api_replies", "api_calls", "api_journal"},
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "viewer"},
-    {"run", "demo", "readme", "readme_blocks", "readme_figure", "readme_gpu"},
+    {"run", "demo", "exercises", "readme", "readme_blocks", "readme_figure", "readme_gpu"},
 )
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -66,6 +58,12 @@ def test_only_telecom_knows_the_benchmark_package():
             if isinstance(node, ast.Import | ast.ImportFrom) and part(name) != "telecom":
                 names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
                 assert not any(n.split(".")[0] == "tau2" for n in names), name
+
+
+def test_only_notebooks_the_runner_and_tests_know_the_exercises():
+    for name, imports in IMPORTS.items():
+        if part(name) not in ("exercises", "run"):
+            assert "exercises" not in {part(i) for i in imports}, name
 
 
 def test_there_is_no_import_cycle():

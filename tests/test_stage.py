@@ -127,15 +127,15 @@ def test_what_the_fingerprint_sees(project, monkeypatch):
     def now(**changes):
         return fingerprint.stage_fingerprint(notebook, values(**changes), run_dir)
 
-    add_notebook(project, "01_first", "def f():\n    from rlcas_utils import exercises")
+    add_notebook(project, "01_first", "def f():\n    from rlcas_utils import figures")
     base = now()
     assert now(PROFILE="smoke", RUN_DIR="x") == base
     seen = {base, now(SEED=1)}
-    (package / "exercises.py").write_text("# a comment\n" + (package / "exercises.py").read_text())
+    (package / "figures.py").write_text("# a comment\n" + (package / "figures.py").read_text())
     (package / "stage.py").write_text("x = 1\n")
     (package / "parsing_of_others.py").write_text("x = 1\n")
     assert now() == base
-    (package / "exercises.py").write_text("from .deeper import y\n")
+    (package / "figures.py").write_text("from .deeper import y\n")
     seen.add(now())
     (package / "deeper.py").write_text("y = 1\n")
     seen.add(now())
@@ -145,7 +145,7 @@ def test_what_the_fingerprint_sees(project, monkeypatch):
     seen.add(now())
     records.write_atomic(project / "data" / "desk" / "queries.json", "1")
     seen.add(now())
-    add_notebook(project, "01_first", "def f():\n    from rlcas_utils import exercises\n\n\nf()")
+    add_notebook(project, "01_first", "def f():\n    from rlcas_utils import figures\n\n\nf()")
     seen.add(now())
     assert len(seen) == 8
 
