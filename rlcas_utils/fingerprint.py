@@ -2,8 +2,8 @@
 
 Notebook code, parameter values, the package modules it imports (directly or through others), its data files
 and the files it reads from earlier stages. Comments, docstrings and layout do not count. Modules that only
-write records or find paths do not count either, so that a better error message there does not throw away an
-hour of training.
+write records, find paths or plan memory do not count either, so that a better error message there does not
+throw away an hour of training.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ PACKAGE = "rlcas_utils"
 PLUMBING_NAMES = (
     *("config", "parameters", "records", "machine", "stages", "fingerprint"),
     *("stage", "stage_folder", "stage_text", "handoffs", "checkpoints"),
+    *("architectures", "memory_plan", "memory_tables"),
 )
 PLUMBING = {PACKAGE, *(f"{PACKAGE}.{name}" for name in PLUMBING_NAMES)}
 DOCUMENTED = (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlcas_utils.architectures import CONFIGS, sizes
 from rlcas_utils.config import load_profile
-from rlcas_utils.run.architectures import CONFIGS, sizes
-from rlcas_utils.run.memory_plan import LIMIT_GIB, Moment, plan_memory
+from rlcas_utils.memory_plan import LIMIT_GIB, Moment, plan_memory
 from rlcas_utils.run.plan import make_plan
 
 # What an A10G is assumed to do. Nobody measured these here; `make gpu-check` does.

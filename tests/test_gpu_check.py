@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from rlcas_utils.memory_plan import Moment
 from rlcas_utils.run import gpu_check, gpu_phases
 from rlcas_utils.run.gpu_parts import Endless, Phase, StopAt
-from rlcas_utils.run.memory_plan import Moment
 
-MOMENT = Moment("06 playing", 2.5, 0.6, 1.8, 10.0, 0.1, {"cache": "Lower MAX_BATCH."})
+MOMENT = Moment("06 playing", 2.5, 0.4, 0.2, 1.8, 10.0, 0.1, {"cache": "Lower MAX_BATCH."})
 
 
 def phase(name, peak):

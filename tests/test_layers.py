@@ -14,7 +14,7 @@ ROOT = project_root()
 LAYERS = (
     {"config", "parameters", "records", "machine", "stages", "fingerprint"}
     | {"stage", "stage_folder", "stage_text", "handoffs", "checkpoints"}
-    | {"architectures", "memory_plan"}
+    | {"architectures", "memory_plan", "memory_tables"}
     | {"statistics", "figures", "parsing", "trackers"}
     | {"api_usage", "api_replies", "api_calls", "api_journal"},
     {"desk", "telecom"},

@@ -11,9 +11,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from rlcas_utils.config import load_profile
-from rlcas_utils.run import command, memory_plan
-from rlcas_utils.run.architectures import CONFIGS, sizes
+from rlcas_utils import memory_plan, memory_tables
+from rlcas_utils.architectures import CONFIGS, sizes
+from rlcas_utils.config import ConfigError, load_profile
+from rlcas_utils.run import command
 from rlcas_utils.run.plan import make_plan
 from rlcas_utils.run.preflight import memory_findings
 
@@ -115,7 +116,7 @@ def test_cache_by_hand():
 def test_the_large_profiles_fit_their_card(profile, tmp_path):
     moments = plan(profile, tmp_path)
     assert {m.name[:2] for m in moments} == {"04", "05", "06"}
-    assert all(m.total < memory_plan.LIMIT_GIB for m in moments), memory_plan.memory_table(moments)
+    assert all(m.total < memory_plan.LIMIT_GIB for m in moments), memory_tables.memory_table(moments)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,24 @@ def test_what_does_not_fit_is_refused_with_the_value_to_change(setting, moment, 
     stages = make_plan(load_profile("a10g"), tmp_path, settings)
     refused = [str(f) for f in memory_findings(stages) if not f.ok]
     assert any(line.startswith(f"NO  {moment}") and knob in line for line in refused), refused
+
+
+def test_the_table_of_a_notebook_by_hand():
+    """r 16 on every linear layer of Qwen2.5-3B: 29.9 million numbers, two moments of 4 bytes each."""
+    frame = memory_tables.memory_frame("04_qlora_sft")
+    assert list(frame.index) == ["04 training", "04 playing", "04 merging"]
+    assert frame.loc["04 training", "optimizer"] == pytest.approx(29_933_568 * 8 / GIB)
+    assert frame["sum"].tolist() == pytest.approx(frame.drop(columns="sum").sum(axis=1).tolist())
+    larger = memory_tables.memory_frame("04_qlora_sft", BATCH_SIZE=8)
+    ratio = larger.loc["04 training", "activations"] / frame.loc["04 training", "activations"]
+    assert ratio == pytest.approx(2)  # all of them grow with the tokens of a pass
+
+
+def test_the_table_refuses_what_it_does_not_know():
+    with pytest.raises(ConfigError, match=r"has no parameter BATCHSIZE. Did you mean BATCH_SIZE"):
+        memory_tables.memory_frame("04_qlora_sft", BATCHSIZE=8)
+    with pytest.raises(ConfigError, match=r"'smollm2-135m' has no memory plan.*Choose profile a10g"):
+        memory_tables.memory_frame("05_grpo", "cpu")
 
 
 def test_small_models_have_no_plan(tmp_path):

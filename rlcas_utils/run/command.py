@@ -11,11 +11,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rlcas_utils.config import ConfigError, Profile, load_profile, profile_names, project_root
+from rlcas_utils.memory_plan import plan_memory
+from rlcas_utils.memory_tables import memory_table
 from rlcas_utils.records import RecordError, explained, read_record
 from rlcas_utils.run.board import Board
 from rlcas_utils.run.checks import StageFailure, faults, files_of
 from rlcas_utils.run.executed import write_html
-from rlcas_utils.run.memory_plan import memory_table, plan_memory
 from rlcas_utils.run.plan import PlannedStage, make_plan, portable, select
 from rlcas_utils.run.preflight import check, overview
 from rlcas_utils.stages import BENCHMARK

@@ -21,8 +21,8 @@ from typing import Any
 
 from rlcas_utils.config import ConfigError, load_profile, project_root
 from rlcas_utils.machine import hardware
+from rlcas_utils.memory_plan import LIMIT_GIB, Moment, plan_memory
 from rlcas_utils.records import versions, write_json
-from rlcas_utils.run.memory_plan import LIMIT_GIB, Moment, plan_memory
 from rlcas_utils.run.plan import make_plan
 
 CARD_GIB = 24 * 1000**3 / 2**30  # what a "24 GB" card has at most

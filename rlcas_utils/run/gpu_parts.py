@@ -12,8 +12,8 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, TrainerCallback
 
 from rlcas_utils import language
+from rlcas_utils.architectures import CONFIGS
 from rlcas_utils.language.sources import resolve_source
-from rlcas_utils.run.architectures import CONFIGS
 
 SMALL = {
     "hidden_size": 128,

@@ -15,9 +15,9 @@ from trl import GRPOConfig, SFTConfig
 from rlcas_utils import grpo, language
 from rlcas_utils.language.sft import IGNORED, TokenRows
 from rlcas_utils.machine import peak_rss_gib
+from rlcas_utils.memory_plan import DESK_PROMPT, TELECOM_PROMPT
 from rlcas_utils.rollouts import Sampling
 from rlcas_utils.run.gpu_parts import Endless, Phase, StopAt, build_model, filler, free_memory
-from rlcas_utils.run.memory_plan import DESK_PROMPT, TELECOM_PROMPT
 
 STEPS = 2
 TURN_TOKENS = 32

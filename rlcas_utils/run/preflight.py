@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlcas_utils.config import Profile, load_profile, profile_names
+from rlcas_utils.memory_plan import LIMIT_GIB, plan_memory
 from rlcas_utils.run.machine_facts import Facts, Wanted, facts, wanted
-from rlcas_utils.run.memory_plan import LIMIT_GIB, plan_memory
 from rlcas_utils.run.plan import PlannedStage
 
 PYTHONS = ("3.11", "3.12")

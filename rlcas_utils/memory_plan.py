@@ -1,8 +1,8 @@
 """What a stage needs in GPU memory, added up from the model's sizes and the notebook's values.
 
-Six things fill a GPU: weights, the adapter with its gradients and optimizer, activations, the key/value cache
-of running episodes, logits, and what CUDA itself takes. Each moment of a stage (training, playing, merging)
-holds some of them. `--check` prints the sums and refuses what would not fit, with the value to change.
+Seven things fill a GPU: weights, the adapter with its gradients, the optimizer, activations, the key/value
+cache of running episodes, logits, and what CUDA itself takes. Each moment of a stage (training, playing,
+merging) holds some of them. `--check` prints the sums and refuses what would not fit, and says what to change.
 
 Activations are compared with PyTorch's own count on fake tensors in a test; no GPU stands behind the sums.
 """
@@ -13,19 +13,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlcas_utils.run.architectures import CONFIGS, Sizes, sizes
+from rlcas_utils.architectures import CONFIGS, Sizes, sizes
 
 GIB = 2**30
 LIMIT_GIB = 22.0  # of a 24 GB card, of which about 22.4 GiB can be used
 RUNTIME_GIB = 1.0  # CUDA context, libraries, and gaps between tensors
 NF4_BYTES = 4.127 / 8  # a weight with its share of the doubly quantised scales
 HALF, FULL = 2, 4  # bytes of a number
-ADAPTER_BYTES = 4 * FULL  # float32 weight, gradient and the two moments of AdamW
+ADAPTER_BYTES = 2 * FULL  # float32 weight and gradient
+OPTIMIZER_BYTES = 2 * FULL  # the two moments of AdamW
 WORK = 1.8  # peak of a layer's backward pass over what its forward pass kept
 READ_TOKENS = 4096  # of a reading pass of the rollout engine
 HEAD_TILE = (4096, 32768)  # tokens x vocabulary entries that TRL's fused head holds at once
 LOGIT_COPIES = 3  # of full float32 logits in a loss: logits, log-softmax, gradient
 QUANTIZED = "Set QUANTIZE to true."
+PARTS = ("weights", "adapter", "optimizer", "activations", "KV cache", "logits", "CUDA")
 DESK_PROMPT, TELECOM_PROMPT = 300, 2200  # tokens of the opening prompt, rounded up
 
 
@@ -36,7 +38,8 @@ class Moment:
     Attributes:
         name: Such as "05 training".
         weights: The frozen model, and copies of it.
-        adapter: LoRA factors, gradients, optimizer state, and the frozen reference copy.
+        adapter: LoRA factors, their gradients, and the frozen reference copy.
+        optimizer: Its two moments of each adapter weight.
         activations: What the backward pass needs, or the widest forward pass.
         cache: Keys and values of the episodes in flight.
         logits: What the head holds at once.
@@ -46,16 +49,22 @@ class Moment:
     name: str
     weights: float
     adapter: float
+    optimizer: float
     activations: float
     cache: float
     logits: float
     knobs: Mapping[str, str]
 
     @property
+    def parts(self) -> tuple[float, ...]:
+        """GiB in the order of `PARTS`: what the moment holds, and what CUDA itself takes."""
+        held = (self.weights, self.adapter, self.optimizer, self.activations, self.cache, self.logits)
+        return (*held, RUNTIME_GIB)
+
+    @property
     def total(self) -> float:
         """GiB with what CUDA itself takes."""
-        parts = (self.weights, self.adapter, self.activations, self.cache, self.logits)
-        return sum(parts) + RUNTIME_GIB
+        return sum(self.parts)
 
     @property
     def remedy(self) -> str:
@@ -120,9 +129,10 @@ class _Stage:
     def weights(self) -> float:
         return weights_gib(self.model, self.values["QUANTIZE"])
 
-    def adapter(self, reference: bool) -> float:
-        count = self.model.num_adapter(self.values.get("LORA_R", 16))
-        return count * (ADAPTER_BYTES + (FULL if reference else 0)) / GIB
+    def adapter(self, reference: bool) -> tuple[float, float]:
+        """Adapter and optimizer."""
+        count = self.model.num_adapter(self.values.get("LORA_R", 16)) / GIB
+        return count * (ADAPTER_BYTES + (FULL if reference else 0)), count * OPTIMIZER_BYTES
 
     def playing(self, batch_name: str, reference: bool) -> Moment:
         """Episodes side by side: their cache, and keys and values repeated for the heads of one layer."""
@@ -133,7 +143,7 @@ class _Stage:
         return Moment(
             f"{self.number} playing",
             self.weights,
-            self.adapter(reference),
+            *self.adapter(reference),
             (repeated + reading) / GIB,
             cache_gib(self.model, batch, length),
             2 * FULL * batch * self.model.vocabulary / GIB,
@@ -149,7 +159,7 @@ class _Stage:
         return Moment(
             f"{self.number} training",
             self.weights,
-            self.adapter(reference),
+            *self.adapter(reference),
             training_activations(self.model, tokens, checkpointing),
             0.0,
             head_gib(self.model, tokens),
@@ -162,7 +172,7 @@ def _sft(stage: _Stage) -> Iterator[Moment]:
     yield stage.playing("MAX_BATCH", reference=False)
     whole = (stage.model.num_linear + stage.model.num_embedding) * FULL / GIB
     knobs = {"weights": "Choose a smaller MODEL."}
-    yield Moment("04 merging", stage.weights + whole, stage.adapter(False), 0.2, 0.0, 0.1, knobs)
+    yield Moment("04 merging", stage.weights + whole, *stage.adapter(False), 0.2, 0.0, 0.1, knobs)
 
 
 def _grpo(stage: _Stage) -> Iterator[Moment]:
@@ -179,7 +189,7 @@ def _telecom(stage: _Stage) -> Iterator[Moment]:
         logits = LOGIT_COPIES * length * stage.model.vocabulary * FULL / GIB
         activations = training_activations(stage.model, length, checkpointing=False)
         knobs = dict.fromkeys(("logits", "activations"), "Set SFT_STEPS to 0: SFT keeps whole logits.")
-        yield Moment("06 SFT", stage.weights, stage.adapter(False), activations, 0.0, logits, knobs)
+        yield Moment("06 SFT", stage.weights, *stage.adapter(False), activations, 0.0, logits, knobs)
     yield stage.training("GRPO_BATCH", length, "MAX_EPISODE_TOKENS", reference)
     yield stage.playing("MAX_BATCH", reference)
 
@@ -197,23 +207,18 @@ def plan_memory(stages: Sequence[Any]) -> list[Moment]:
     Args:
         stages: From `plan.make_plan`; those with a small model or an unknown one are left out.
     """
-    moments: list[Moment] = []
-    for stage in stages:
-        config = CONFIGS.get(stage.values.get("MODEL", ""))
-        if stage.stem in PLANNED and config:
-            describe, prompt = PLANNED[stage.stem]
-            moments += describe(_Stage(stage.stem[:2], sizes(config), stage.values, prompt))
-    return moments
+    return [moment for stage in stages for moment in moments_of(stage.stem, stage.values)]
 
 
-LINE = "{:<12} {:>8} {:>8} {:>12} {:>9} {:>7} {:>5} {:>6}"
+def moments_of(stem: str, values: Mapping[str, Any]) -> list[Moment]:
+    """Return the moments of one notebook; none without a plan for it, or for a model of unknown sizes.
 
-
-def memory_table(moments: Sequence[Moment]) -> list[str]:
-    """Return the plan as lines of text, GiB per moment."""
-    heads = ("GiB", "weights", "adapter", "activations", "KV cache", "logits", "CUDA", "sum")
-    lines = [LINE.format(*heads)]
-    for m in moments:
-        numbers = (m.weights, m.adapter, m.activations, m.cache, m.logits, RUNTIME_GIB, m.total)
-        lines.append(LINE.format(m.name, *(f"{number:.2f}" for number in numbers)))
-    return lines
+    Args:
+        stem: Such as "04_qlora_sft".
+        values: Its parameters.
+    """
+    config = CONFIGS.get(values.get("MODEL", ""))
+    if stem not in PLANNED or not config:
+        return []
+    describe, prompt = PLANNED[stem]
+    return list(describe(_Stage(stem[:2], sizes(config), values, prompt)))
