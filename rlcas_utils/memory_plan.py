@@ -2,7 +2,7 @@
 
 Seven things fill a GPU: weights, the adapter with its gradients, the optimizer, activations, the key/value
 cache of running episodes, logits, and what CUDA itself takes. Each moment of a stage (training, playing,
-merging) holds some of them. `--check` prints the sums and refuses what would not fit, and says what to change.
+merging) holds some of them. `--check` prints the sums, refuses what would not fit and says what to change.
 
 Activations are compared with PyTorch's own count on fake tensors in a test; no GPU stands behind the sums.
 """
