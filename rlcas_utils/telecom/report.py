@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlcas_utils.statistics import cluster_mean_interval
+from rlcas_utils.statistics import Estimate, cluster_mean_interval
 from rlcas_utils.telecom.endings import ENDINGS
 from rlcas_utils.telecom.scoring import FLAGS
 
@@ -31,6 +31,31 @@ def setting(rows: Rows) -> dict[str, str]:
                 "them is no measurement of anything. Report each one apart."
             )
     return {field: values[0] for field, values in found.items()}
+
+
+def summary(rows: Rows) -> str:
+    """How the episodes of one agent went, in one line: length, endings, the most frequent mistakes."""
+    who = setting(rows)["agent"]
+    ends = dict(Counter(row["end"] for row in rows))
+    mistakes = {line["kind"]: line["count"] for line in error_table(rows)[:4]}
+    turns = sum(row["turns"] for row in rows) / len(rows)
+    return f"{who}: {turns:.1f} turns; ends {ends}; mistakes {mistakes}"
+
+
+def solved(rows: Rows, group: str, seed: int = 0) -> Estimate:
+    """Share of attempts at one group's tasks that were solved, with an interval over tasks.
+
+    Args:
+        rows: Rows of one agent; episodes lost to a server do not count.
+        group: "fixable" or "transfer".
+        seed: Of the bootstrap.
+    """
+    setting(rows)
+    by_task: dict[str, list[float]] = {}
+    for row in rows:
+        if row["group"] == group and not row["lost"]:
+            by_task.setdefault(row["task_id"], []).append(row["reward"])
+    return cluster_mean_interval(list(by_task.values()), seed, proportion=True)
 
 
 def fault_table(rows: Rows) -> list[dict[str, Any]]:

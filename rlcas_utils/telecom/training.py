@@ -169,6 +169,33 @@ def train_on_episodes(
     }
 
 
+def run_settings(folder: Path, *, save_steps: int, seed: int, report_to: str) -> dict[str, Any]:
+    """What a trainer must be told about this machine and about its bookkeeping; no recipe is in it.
+
+    Args:
+        folder: For checkpoints and logs.
+        save_steps: Optimizer steps between checkpoints, of which the newest is kept.
+        seed: Of the trainer.
+        report_to: Tracker, or "none".
+
+    Returns:
+        Keyword arguments of TRL's configurations.
+    """
+    on_gpu = torch.cuda.is_available()
+    return {
+        "output_dir": str(folder),
+        "bf16": has_fast_bf16(),
+        "use_cpu": not on_gpu,
+        "activation_checkpointing": on_gpu,
+        "save_steps": save_steps,
+        "save_total_limit": 1,
+        "logging_steps": 1,
+        "report_to": report_to,
+        "disable_tqdm": True,
+        "seed": seed,
+    }
+
+
 def has_fast_bf16() -> bool:
     """True where bfloat16 autocast pays: a GPU from Ampere on, or a processor with AVX512-BF16 or AMX."""
     if torch.cuda.is_available():
