@@ -48,8 +48,9 @@ lint: $(STAMP)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 
-# README.md's tables and picture, from the records in results/.
+# README.md's tables and picture, from the records in results/; navigation, course map and Colab cell of the notebooks.
 readme: $(STAMP)
+	$(PY) -m rlcas_utils.openings
 	$(PY) -m rlcas_utils.readme
 
 # The licences of all installed packages, in LICENCES.md.

@@ -97,12 +97,13 @@ def _card_value(path: Path, row: str) -> str:
     return DASH
 
 
-def _badge(url: str, stem: str) -> str:
+def badge(url: str, stem: str) -> str:
+    """Return the badge that opens a notebook on Colab; empty without a GitHub address."""
     match = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?", url)
     if not match:
         return ""
     target = f"https://colab.research.google.com/github/{match[1]}/blob/main/notebooks/{stem}.ipynb"
-    return f" [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({target})"
+    return f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({target})"
 
 
 def _title(path: Path, stem: str) -> str:
@@ -130,7 +131,7 @@ def notebooks(root: Path, records: Records, url: str, gpu_records: Records | Non
             minutes_text(own[stem]["time_s"]) if stem in own else "not run"
             for own in (records, gpu_records or {})
         ]
-        link = f"[{_title(path, stem)}](notebooks/{stem}.ipynb){_badge(url, stem)}"
+        link = f"[{_title(path, stem)}](notebooks/{stem}.ipynb) {badge(url, stem)}".strip()
         cells = [link, _card_value(path, "You build"), *times, numbers[stem] or DASH]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

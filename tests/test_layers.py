@@ -19,7 +19,8 @@ LAYERS = (
     | {"api_usage", "api_replies", "api_calls", "api_journal"},
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "viewer"},
-    {"run", "demo", "exercises", "readme", "readme_blocks", "readme_figure", "readme_gpu"},
+    {"run", "demo", "exercises", "openings", "course_map"}
+    | {"readme", "readme_blocks", "readme_figure", "readme_gpu"},
 )
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
