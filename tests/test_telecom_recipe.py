@@ -17,7 +17,7 @@ from rlcas_utils.parameters import cell_source, read_notebook, read_parameters
 from rlcas_utils.telecom import agents, anchors, arms, customers, demonstrations, small_model, tau2
 from rlcas_utils.telecom.conversation import TelecomConversation
 from rlcas_utils.telecom.scoring import Score
-from rlcas_utils.telecom.training import has_fast_bf16, last_checkpoint
+from rlcas_utils.telecom.training import has_fast_bf16, last_checkpoint, run_settings
 
 STEM = "06_tau2_telecom_grpo"
 CELLS = [cell_source(c) for c in read_notebook(notebook_path(STEM))["cells"] if c["cell_type"] == "code"]
@@ -66,6 +66,7 @@ def names_for(values, folder):
         "demonstrations": demonstrations,
         "TelecomConversation": TelecomConversation,
         "has_fast_bf16": has_fast_bf16,
+        "run_settings": run_settings,
         "stage": SimpleNamespace(folder=folder, cached=lambda name, make: make()),
         "train_tasks": tau2.tasks("train"),
         "make_customer": customers.scripted_customer,

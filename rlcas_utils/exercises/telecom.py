@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from math import comb
 from typing import Any
 
 from rlcas_utils.exercises.checker import Exercise
 from rlcas_utils.statistics import pass_at_k
-from rlcas_utils.telecom import tau2
-from rlcas_utils.telecom.scoring import Call
+from rlcas_utils.telecom import scoring, tau2
 
 
-def _call_counts(action: tau2.Action, call: Call) -> bool:
+def _call_counts(action: tau2.Action, call: scoring.Call) -> bool:
     """True if the call really does what the task requires."""
     same_caller = call.requestor == action.requestor and call.name == action.name
     same_arguments = all(call.arguments.get(key) == value for key, value in action.arguments.items())
     return same_caller and same_arguments and not call.error
 
 
-def _compares_what_was_passed(action: tau2.Action, call: Call) -> bool:
+def _compares_what_was_passed(action: tau2.Action, call: scoring.Call) -> bool:
     passed = all(action.arguments.get(key) == value for key, value in call.arguments.items())
     return call.requestor == action.requestor and call.name == action.name and passed and not call.error
 
 
-def _ignores_the_caller(action: tau2.Action, call: Call) -> bool:
-    return _call_counts(action, Call(action.requestor, call.name, call.arguments, call.error))
+def _ignores_the_caller(action: tau2.Action, call: scoring.Call) -> bool:
+    return _call_counts(action, scoring.Call(action.requestor, call.name, call.arguments, call.error))
 
 
-def _ignores_errors(action: tau2.Action, call: Call) -> bool:
-    return _call_counts(action, Call(call.requestor, call.name, call.arguments, error=False))
+def _ignores_errors(action: tau2.Action, call: scoring.Call) -> bool:
+    return _call_counts(action, scoring.Call(call.requestor, call.name, call.arguments, error=False))
 
 
-def _wants_equal_arguments(action: tau2.Action, call: Call) -> bool:
+def _wants_equal_arguments(action: tau2.Action, call: scoring.Call) -> bool:
     return _call_counts(action, call) and call.arguments == action.arguments
 
 
@@ -46,13 +44,13 @@ _LIMITED = {"gb_amount": 2.0, "line_id": "L1002"}
 call_counts = Exercise(
     reference=_call_counts,
     inputs=[
-        (_TOGGLE, Call("user", "toggle_data", {}, error=False)),
-        (_TOGGLE, Call("assistant", "toggle_data", {}, error=False)),
-        (_TOGGLE, Call("user", "toggle_data", {}, error=True)),
-        (_REFUEL, Call("assistant", "refuel_data", {}, error=False)),
-        (_REFUEL, Call("assistant", "refuel_data", {"gb_amount": 1.0}, error=False)),
-        (_REFUEL, Call("assistant", "refuel_data", _LIMITED, error=False)),
-        (_REFUEL, Call("assistant", "get_data_usage", _LIMITED, error=False)),
+        (_TOGGLE, scoring.Call("user", "toggle_data", {}, error=False)),
+        (_TOGGLE, scoring.Call("assistant", "toggle_data", {}, error=False)),
+        (_TOGGLE, scoring.Call("user", "toggle_data", {}, error=True)),
+        (_REFUEL, scoring.Call("assistant", "refuel_data", {}, error=False)),
+        (_REFUEL, scoring.Call("assistant", "refuel_data", {"gb_amount": 1.0}, error=False)),
+        (_REFUEL, scoring.Call("assistant", "refuel_data", _LIMITED, error=False)),
+        (_REFUEL, scoring.Call("assistant", "get_data_usage", _LIMITED, error=False)),
     ],
     mistakes={
         "you compared the arguments that were passed, as tau2 does; an empty {} then matches everything.": (
@@ -71,7 +69,7 @@ call_counts = Exercise(
 )
 
 
-def _partial_score(done: Sequence[bool], met_at_start: Sequence[bool], met_now: Sequence[bool]) -> float:
+def _partial_score(done: list[bool], met_at_start: list[bool], met_now: list[bool]) -> float:
     """Robust progress of an episode, 0 to 1."""
     shares = [sum(done) / len(done)]
     opened = [now for start, now in zip(met_at_start, met_now, strict=True) if not start]
@@ -80,20 +78,20 @@ def _partial_score(done: Sequence[bool], met_at_start: Sequence[bool], met_now: 
     return sum(shares) / len(shares)
 
 
-def _opened(met_at_start: Sequence[bool], met_now: Sequence[bool]) -> list[bool]:
+def _opened(met_at_start: list[bool], met_now: list[bool]) -> list[bool]:
     return [now for start, now in zip(met_at_start, met_now, strict=True) if not start]
 
 
-def _pays_for_nothing(done: Sequence[bool], met_at_start: Sequence[bool], met_now: Sequence[bool]) -> float:
+def _pays_for_nothing(done: list[bool], met_at_start: list[bool], met_now: list[bool]) -> float:
     return (sum(done) / len(done) + sum(met_now) / len(met_now)) / 2
 
 
-def _pools_the_checks(done: Sequence[bool], met_at_start: Sequence[bool], met_now: Sequence[bool]) -> float:
+def _pools_the_checks(done: list[bool], met_at_start: list[bool], met_now: list[bool]) -> float:
     checks = [*done, *_opened(met_at_start, met_now)]
     return sum(checks) / len(checks)
 
 
-def _always_halves(done: Sequence[bool], met_at_start: Sequence[bool], met_now: Sequence[bool]) -> float:
+def _always_halves(done: list[bool], met_at_start: list[bool], met_now: list[bool]) -> float:
     opened = _opened(met_at_start, met_now)
     return (sum(done) / len(done) + (sum(opened) / len(opened) if opened else 0.0)) / 2
 
@@ -119,10 +117,8 @@ partial_score = Exercise(
     },
 )
 
-Row = Mapping[str, Any]
 
-
-def _split_score(rows: Sequence[Row]) -> dict[str, float]:
+def _split_score(rows: list[dict]) -> dict[str, float]:
     """Share of attempts solved: of all, of the fixable tasks, of the transfer tasks."""
     groups = {"all": [], "fixable": [], "transfer": []}
     for row in rows:
@@ -132,13 +128,13 @@ def _split_score(rows: Sequence[Row]) -> dict[str, float]:
     return {name: sum(rewards) / len(rewards) for name, rewards in groups.items() if rewards}
 
 
-def _averages_the_groups(rows: Sequence[Row]) -> dict[str, float]:
+def _averages_the_groups(rows: list[dict]) -> dict[str, float]:
     parts = _split_score(rows)
     own = [parts[name] for name in ("fixable", "transfer") if name in parts]
     return parts | {"all": sum(own) / len(own)}
 
 
-def _divides_by_all(rows: Sequence[Row]) -> dict[str, float]:
+def _divides_by_all(rows: list[dict]) -> dict[str, float]:
     played = [row for row in rows if not row["lost"]]
     total = {name: sum(r["reward"] for r in played if r["group"] == name) for name in _split_score(rows)}
     return {name: value / len(played) for name, value in total.items()} | {
@@ -146,11 +142,11 @@ def _divides_by_all(rows: Sequence[Row]) -> dict[str, float]:
     }
 
 
-def _counts_the_lost(rows: Sequence[Row]) -> dict[str, float]:
+def _counts_the_lost(rows: list[dict]) -> dict[str, float]:
     return _split_score([dict(row, lost="") for row in rows])
 
 
-def _rows(text: str) -> list[Row]:
+def _rows(text: str) -> list[dict]:
     """Rows from "F1 T0 Fx": group, reward, x for an attempt lost to the customer's server."""
     names = {"F": "fixable", "T": "transfer"}
     return [
