@@ -7,6 +7,8 @@ import re
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 SHORT = 9  # words; in a shorter message openers, small talk and closers would outweigh the wish
+ADDRESS_ALONE = 0.3  # share of messages without any number that get the customer's address
+ADDRESS_BESIDE_NUMBER = 0.15  # the same for messages that have one
 _SLOT = re.compile(r"\{[a-z]+\}")
 
 
@@ -40,7 +42,7 @@ def roughen(text: str, chatter: dict[str, list[str]], rng: random.Random) -> str
 
     Args:
         text: Expanded template with slots such as `{order}`.
-        chatter: Lists `openers`, `closers`, `angry` and `smalltalk`.
+        chatter: Lists `openers`, `closers`, `angry`, `smalltalk` and `addresses`.
         rng: Source of all choices.
 
     Returns:
@@ -48,6 +50,7 @@ def roughen(text: str, chatter: dict[str, list[str]], rng: random.Random) -> str
     """
     if len(text.split()) >= SHORT:
         text = _with_chatter(text, chatter, rng)
+    text = _with_address(text, chatter["addresses"], rng)
     if rng.random() < 0.35:
         text = add_slips(text, 0.12, rng)
     habit = rng.random()
@@ -68,6 +71,15 @@ def _with_chatter(text: str, chatter: dict[str, list[str]], rng: random.Random) 
     if rng.random() < 0.30:
         text = f"{text} {rng.choice(chatter['closers'])}"
     return text
+
+
+def _with_address(text: str, addresses: list[str], rng: random.Random) -> str:
+    """Some customers also say who they are: it opens ways to their order, and to checks, that a number alone does not."""
+    share = ADDRESS_BESIDE_NUMBER if _SLOT.search(text) else ADDRESS_ALONE
+    if "{email}" in text or rng.random() >= share:
+        return text
+    parts = [text, rng.choice(addresses)]
+    return " ".join(parts if rng.random() < 0.75 else reversed(parts))
 
 
 def _keep_slots(text: str, change: type[str] | object) -> str:
