@@ -3,8 +3,11 @@
 # make test-kill         kill -9 at 30 random moments of the smoke chain, each followed by a resume; about 12 minutes
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
 # make report            one HTML page about the run of a profile, or about the committed reference run
+# make book              the course as a site: the executed notebooks of a run, results, glossary, search; offline
 # make demo              every agent in a browser, on this machine alone, from the newest run or the samples  RUN=runs/cpu
 # make space             build/space, a folder ready for a Hugging Face Space
+# make student           build/student: the notebooks without their solutions
+# make teacher           build/teacher: the notebooks with the solutions filled in, executed on toy sizes  ONLY=02
 # make gpu-check         tries the large profile on this GPU in 8 minutes, without a network; scaled down without a GPU
 # make lint, make lock, make clean, make readme, make licences, make publish
 #
@@ -24,12 +27,15 @@ PIP := $(PY) -m pip --disable-pip-version-check
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
 LOCK_ENV := build/lock-env
 DEMO_ENV := build/demo-env
+BOOK_ENV := build/book-env
+# The pinned packages of an extra, for environments of their own.
+EXTRA = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	if command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test test-kill gpu-check lint lock env clean readme report licences publish demo space
+.PHONY: course test test-kill gpu-check lint lock env clean readme report licences publish demo space student teacher book
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -66,8 +72,7 @@ $(DEMO_ENV)/.installed: $(STAMP) pyproject.toml
 	$(PY) -m venv $(DEMO_ENV)
 	$(PY) -c 'import site, sys; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
 		> "$$($(DEMO_ENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/course.pth"
-	$(DEMO_ENV)/bin/python -m pip --disable-pip-version-check install "$$($(PY) -c \
-		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["demo"])')"
+	$(DEMO_ENV)/bin/python -m pip --disable-pip-version-check install $(call EXTRA,demo)
 	@touch $@
 
 demo: $(DEMO_ENV)/.installed
@@ -75,6 +80,21 @@ demo: $(DEMO_ENV)/.installed
 
 space: $(STAMP)
 	$(PY) -m rlcas_utils.demo.space $(if $(RUN),--run "$(RUN)")
+
+# Sphinx only reads what the course wrote, so its environment holds nothing of the course.
+$(BOOK_ENV)/.installed: $(STAMP) pyproject.toml
+	$(PY) -m venv $(BOOK_ENV)
+	$(BOOK_ENV)/bin/python -m pip --disable-pip-version-check install $(call EXTRA,book)
+	@touch $@
+
+book: $(BOOK_ENV)/.installed
+	$(PY) -m rlcas_utils.run.book "$(PROFILE)"
+	rm -rf build/book
+	$(BOOK_ENV)/bin/sphinx-build -q -E -d build/book-doctrees build/book-source build/book
+	@echo "build/book/index.html: open it in a browser; the folder needs no network."
+
+student teacher: $(STAMP)
+	OMP_NUM_THREADS=1 $(PY) -m rlcas_utils.run.copies $@ $(if $(ONLY),--only "$(ONLY)")
 
 # Makes a finished run the project's reference: results/, figures/, data/samples/.
 publish: $(STAMP)

@@ -120,9 +120,17 @@ def _with_parents(names: Iterable[str]) -> list[str]:
 
 
 def _counted_cells(notebook: Path) -> list[str]:
-    """Return the code that decides the result: neither the parameters cell (its values count) nor Colab's."""
+    """Return the code that decides the result.
+
+    Neither the parameters cell (its values count) nor Colab's, nor exercises: what a learner writes there
+    passes the checker or stops the notebook, and must not throw away a training.
+    """
     cells = [c for c in read_notebook(notebook)["cells"] if c["cell_type"] == "code"]
-    return [cell_source(c) for c in cells if not {"parameters", "colab"} & set(cell_tags(c))]
+    return [cell_source(c) for c in cells if not any(_is_left_out(tag) for tag in cell_tags(c))]
+
+
+def _is_left_out(tag: str) -> bool:
+    return tag in ("parameters", "colab") or tag.startswith("exercise:")
 
 
 def _code_trees(notebook: Path) -> list[str]:

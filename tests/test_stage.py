@@ -150,6 +150,16 @@ def test_what_the_fingerprint_sees(project, monkeypatch):
     assert len(seen) == 8
 
 
+def test_what_a_learner_writes_into_an_exercise_is_not_in_the_fingerprint(project):
+    path = add_notebook(project, "01_first", "1 + 1", "def f(): ...")
+    plain, seen = json.loads(path.read_text(encoding="utf-8")), set()
+    for tags, source in (([], "f = 1"), (["exercise:f"], "f = 1"), (["exercise:f"], "f = 2")):
+        plain["cells"][-1] |= {"source": source, "metadata": {"tags": tags}}
+        path.write_text(json.dumps(plain), encoding="utf-8")
+        seen.add(fingerprint.stage_fingerprint(path, values(), project / "runs" / "cpu"))
+    assert len(seen) == 2
+
+
 def test_declared_data_is_in_the_project():
     for files in stages.STAGES.values():
         for name in files.data:
