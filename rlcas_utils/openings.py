@@ -64,7 +64,7 @@ def title(notebook: dict[str, Any]) -> str:
 
 
 def navigation(stem: str, titles: dict[str, str], url: str) -> str:
-    """Return the lines above a notebook's title: badge, previous, contents, next.
+    """Return the lines above a notebook's title: badge, previous, contents, glossary, next.
 
     Args:
         stem: The notebook.
@@ -73,7 +73,7 @@ def navigation(stem: str, titles: dict[str, str], url: str) -> str:
     """
     stems = list(titles)
     at = stems.index(stem)
-    links = ["[contents](../README.md)"]
+    links = ["[contents](../README.md)", "[glossary](../docs/glossary.md)"]
     if at > 0:
         links.insert(0, f"[previous: {titles[stems[at - 1]]}]({stems[at - 1]}.ipynb)")
     if at + 1 < len(stems):

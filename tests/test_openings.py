@@ -29,9 +29,11 @@ def test_every_notebook_opens_as_the_command_would_write_it(path):
 
 def test_navigation_of_the_first_a_middle_and_the_last_notebook():
     first, middle, last = (openings.navigation(stem, TITLES, "") for stem in TITLES)
-    assert first == "[contents](../README.md) · [next: 02 SAC](02_b.ipynb)"
+    assert first == "[contents](../README.md) · [glossary](../docs/glossary.md) · [next: 02 SAC](02_b.ipynb)"
     assert middle.startswith("[previous: 01 Desk](01_a.ipynb) · [contents]")
-    assert last == "[previous: 02 SAC](02_b.ipynb) · [contents](../README.md)"
+    assert (
+        last == "[previous: 02 SAC](02_b.ipynb) · [contents](../README.md) · [glossary](../docs/glossary.md)"
+    )
 
 
 def test_a_github_address_adds_the_badge_above():

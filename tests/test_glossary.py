@@ -1,0 +1,36 @@
+"""The glossary: one page, in order, a short sentence a term, links to notebooks that use the term."""
+
+import re
+
+from rlcas_utils.config import project_root
+from rlcas_utils.parameters import cell_source, read_notebook
+
+ROOT = project_root()
+ROW = re.compile(
+    r"^\| \*\*(.+?)\*\* \| (.+) \| \[(\d\d)\]\((\.\./notebooks/(\d\d)\w+\.ipynb)\) \|$", re.MULTILINE
+)
+ROWS = ROW.findall((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
+
+
+def test_every_line_of_the_table_is_a_term_in_order_and_no_term_comes_twice():
+    table = [
+        line for line in (ROOT / "docs" / "glossary.md").read_text().splitlines() if line.startswith("| **")
+    ]
+    assert len(ROWS) == len(table) >= 80
+    names = [name.lower().replace("τ", "t") for name, *_ in ROWS]
+    assert names == sorted(set(names))
+
+
+def test_explanations_are_short_sentences():
+    for name, meaning, *_ in ROWS:
+        assert meaning.endswith("."), name
+        assert len(meaning.split()) <= 36, name
+
+
+def test_a_term_is_used_in_the_notebook_it_links_to():
+    for name, _, shown, link, number in ROWS:
+        assert shown == number
+        notebook = read_notebook((ROOT / "docs" / link).resolve())
+        text = "\n".join(cell_source(cell) for cell in notebook["cells"]).lower()
+        # Endings differ ("imitate", "imitates"), so the beginning of one word of the term has to be there.
+        assert any(word[:5] in text for word in re.split(r"\s", name.lower())), f"{name} is not in {link}"
