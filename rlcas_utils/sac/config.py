@@ -47,7 +47,7 @@ class SacConfig:
     target_entropy_fraction: float = 0.05
     initial_entropy_fraction: float = 0.4
     anneal_share: float = 0.8
-    final_lr_share: float = 0.1
+    final_lr_share: float = 0.01
     initial_alpha: float = 1.0
     alpha_range: tuple[float, float] = (1e-3, 10.0)
     weight_decay: float = 0.0
