@@ -124,6 +124,20 @@ def test_sampling_repeats_with_its_seed_and_argmax_needs_none(agent):
     assert len(set(draws[0])) > 1
 
 
+def test_agents_that_share_their_vectors_encode_a_message_once(agent):
+    encoded = []
+
+    def text(queries):
+        encoded.extend(queries)
+        return agent.text(queries)
+
+    first = SacAgent(agent.actor, text)
+    second = SacAgent(agent.actor, text, seed=1, vectors=first.vectors)
+    for player in (first, second):
+        player.prepare(QUERIES[:2])
+    assert sorted(encoded) == sorted(QUERIES[:2])
+
+
 def test_runs_side_by_side_equal_a_run_alone_and_are_not_repeated(tmp_path):
     config = SacConfig(
         num_episodes=30, hidden_sizes=(8,), warmup_episodes=5, batch_size=8, buffer_capacity=100

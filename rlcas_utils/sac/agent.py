@@ -32,16 +32,23 @@ def observation_fingerprint() -> str:
 class SacAgent:
     """Acts on the desk's vector observation: by argmax, or by sampling when given a seed."""
 
-    def __init__(self, actor: Actor, text: TextFunction, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        actor: Actor,
+        text: TextFunction,
+        seed: int | None = None,
+        vectors: dict[str, NDArray[np.float32]] | None = None,
+    ) -> None:
         """Keep the policy.
 
         Args:
             actor: Trained policy.
             text: What the policy reads messages with; computed once per message.
             seed: Seed of sampled actions; None acts by argmax.
+            vectors: Vector by message, filled as messages come; pass another agent's to encode once for both.
         """
         self.actor, self.text = actor, text
-        self.vectors: dict[str, NDArray[np.float32]] = {}
+        self.vectors = {} if vectors is None else vectors
         self.rng = None if seed is None else np.random.default_rng([seed, 2])
 
     def prepare(self, queries: Sequence[str]) -> None:
