@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlcas_utils.config import ConfigError
+from rlcas_utils.config import ConfigError, project_root
 from rlcas_utils.parameters import cell_source, is_secret, read_notebook
 from rlcas_utils.records import write_atomic
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MOST_LINES, MOST_CHARACTERS = 2_000, 1_000_000  # of one output of a cell
+# The folders of this machine above installed packages or above the course, as library warnings print them.
+FOLDERS = re.compile(r"(?<![\w:/.~-])/(?:[^\s\"'<>\\]+/)?(?=(?:site-packages|rlcas_utils)/)")
+PICTURE = re.compile(r"(?P<text>!\[[^\]]*\])\((?:\.\./)+figures/(?P<name>[\w.-]+\.png)\)")
 SHORTEST_SECRET = 8  # shorter values could be common words
 
 
@@ -50,7 +55,8 @@ def clean(path: Path, source_name: str) -> None:
     for output in (output for cell in notebook["cells"] for output in cell.get("outputs", [])):
         output.get("data", {}).pop(WIDGET_VIEW, None)
         _shorten(output)
-    write_atomic(path, redact(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"))
+    text = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    write_atomic(path, redact(FOLDERS.sub("", text)))
 
 
 def _shorten(output: dict[str, Any]) -> None:
@@ -89,9 +95,29 @@ def unexecuted_cells(path: Path) -> list[int]:
 
 
 def write_html(path: Path, target: Path) -> None:
-    """Write an executed notebook as one HTML file with its pictures inside."""
+    """Write an executed notebook as one HTML file with its pictures inside.
+
+    Args:
+        path: The executed notebook, in `<run folder>/notebooks/`.
+        target: The HTML file.
+    """
+    import nbformat
     from nbconvert import HTMLExporter
 
+    notebook = nbformat.read(path, as_version=4)
+    # nbconvert embeds no picture from outside the notebook's folder.
+    folders = (path.parents[1] / "figures", project_root() / "figures")
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = PICTURE.sub(lambda match: _embedded(match, folders), cell.source)
     exporter = HTMLExporter(template_name="lab", embed_images=True, require_js_url="")
-    body, _ = exporter.from_filename(str(path))
+    body, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": path.stem}})
     write_atomic(target, body)
+
+
+def _embedded(match: re.Match[str], folders: Sequence[Path]) -> str:
+    """Return a picture of Markdown with its bytes in place of its address; the run's own goes first."""
+    found = next((file for folder in folders if (file := folder / match["name"]).is_file()), None)
+    if found is None:
+        return match[0]
+    return f"{match['text']}(data:image/png;base64,{base64.b64encode(found.read_bytes()).decode()})"
