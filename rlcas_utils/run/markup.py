@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Sequence
+
+from rlcas_utils.viewer.page import esc as text
 
 NUMBER = re.compile(r"^[+-]?\d[\d.,%]*(\s*[\[x/].*)?$|^–$|^\d+( \d+)+$")
 INTERVAL = re.compile(r"(\[[^\]]*\])$")
 LINK = re.compile(r"\[([^\]]+)\]\((https?://[^)\s]+)\)")
 BOLD = re.compile(r"\*\*([^*]+)\*\*")
 CODE = re.compile(r"`([^`]+)`")
-
-
-def text(value: object) -> str:
-    """Return any value as escaped text."""
-    return html.escape(str(value))
 
 
 def inline(markdown: str) -> str:

@@ -16,6 +16,7 @@ from rlcas_utils.run.markup import text
 from rlcas_utils.run.plan import portable
 from rlcas_utils.run.report_source import NoRun, Source, read_reference, read_run
 from rlcas_utils.viewer.episodes import write_episodes
+from rlcas_utils.viewer.page import document
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 PARTS = (
@@ -43,17 +44,7 @@ def render(source: Source) -> str:
         f'<section aria-labelledby="{key}"><h2 id="{key}">{heading}</h2>\n{made}</section>'
         for key, (heading, made) in bodies.items()
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{text(title)}</title>
-<style>
-{style}</style>
-</head>
-<body>
+    shown = f"""<body>
 <header><h1>{text(title)}</h1>
 {sections.summary(source)}</header>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
@@ -61,9 +52,8 @@ def render(source: Source) -> str:
 {sections.pipeline(source)}
 {body}
 </main>
-</body>
-</html>
-"""
+</body>"""
+    return document(title, shown, style, POLICY)
 
 
 def build(profile: str, runs_dir: Path) -> Path:

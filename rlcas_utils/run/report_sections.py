@@ -35,28 +35,26 @@ def summary(source: Source) -> str:
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB of memory, {gpus}; "
         f"commit {', '.join(commits)}."
     )
-    lines = []
-    if records[0]["profile"] == "smoke":
-        lines.append(
-            _warning("A smoke run: toy sizes that prove the chain runs. Its numbers are no results.")
-        )
-    elif not readme_blocks.headline(source.records).startswith("No reference"):
-        said = readme_blocks.headline(source.records).replace("In the reference run on a CPU, the", "The")
-        lines.append(f'<p class="lead">{inline(said)}</p>')
-    lines.append(f'<p class="facts">{text(facts)}</p>')
-    if any(record["git"]["dirty"] for record in records):
-        lines.append(
-            _warning("It ran from sources with uncommitted changes, so nobody can repeat it exactly.")
-        )
-    if len(records) < len(STAGES):
-        lines.append(
-            _warning("Unfinished: some notebooks have no record. See what is not shown, at the end.")
-        )
+    lines = [f'<p class="facts">{text(facts)}</p>']
+    headline = readme_blocks.headline(source.records)
+    if records[0]["profile"] != "smoke" and headline != readme_blocks.NO_RUN:
+        said = headline.replace("In the reference run on a CPU, the", "The")
+        lines.insert(0, f'<p class="lead">{inline(said)}</p>')
+    lines += [f'<p class="warning">{text(words)}</p>' for words in warnings(source)]
     return "\n".join(lines)
 
 
-def _warning(words: str) -> str:
-    return f'<p class="warning">{text(words)}</p>'
+def warnings(source: Source) -> list[str]:
+    """Return what a reader must know before any number: toy sizes, lost sources, stages not run."""
+    records, said = list(source.records.values()), []
+    if records[0]["profile"] == "smoke":
+        said.append("A smoke run: toy sizes that prove the chain runs. Its numbers are no results.")
+    if any(record["git"]["dirty"] for record in records):
+        said.append("It ran from sources with uncommitted changes, so nobody can repeat it exactly.")
+    if len(records) < len(STAGES):
+        missing = ", ".join(stem for stem in STAGES if stem not in source.records)
+        said.append(f"Unfinished: no record of {missing}.")
+    return said
 
 
 def pipeline(source: Source) -> str:

@@ -32,6 +32,30 @@ def stylesheet(dark: str = "") -> str:
     return f"{css}\n@media (prefers-color-scheme: dark) {{ .rv {{{_DARK}}} }}\n"
 
 
+def document(title: str, body: str, style: str, policy: str) -> str:
+    """Return a complete HTML document; the browser is told to load nothing that the policy does not name.
+
+    Args:
+        title: Plain text.
+        body: The body element, as HTML.
+        style: CSS.
+        policy: Its content security policy.
+    """
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{esc(title)}</title>
+<style>
+{style}</style>
+</head>
+{body}
+</html>
+"""
+
+
 def page(title: str, body: str) -> str:
     """Return a complete HTML page that loads nothing and runs no script.
 
@@ -39,21 +63,6 @@ def page(title: str, body: str) -> str:
         title: Plain text.
         body: HTML made by the viewer.
     """
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{esc(title)}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ margin: 0; }}
-{stylesheet()}</style>
-</head>
-<body class="rv rv-page">
-<h1>{esc(title)}</h1>
-{body}
-</body>
-</html>
-"""
+    style = f":root {{ color-scheme: light dark; }}\nbody {{ margin: 0; }}\n{stylesheet()}"
+    shown = f'<body class="rv rv-page">\n<h1>{esc(title)}</h1>\n{body}\n</body>'
+    return document(title, shown, style, POLICY)
