@@ -6,7 +6,8 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from rlcas_utils.run.executed import WIDGET_VIEW, clean
+from rlcas_utils.run import executed
+from rlcas_utils.run.executed import WIDGET_VIEW, clean, write_html
 
 CANARY = "CANARY-7f3a9d21"
 
@@ -74,3 +75,22 @@ def test_a_notebook_cut_short_is_left_as_it_is(tmp_path):
     path.write_text('{"cells": [', encoding="utf-8")
     clean(path, "notebooks/a.ipynb")
     assert path.read_text(encoding="utf-8") == '{"cells": ['
+
+
+def test_the_page_holds_its_pictures_the_runs_own_before_the_projects(tmp_path, monkeypatch):
+    """The three letters of each picture are b25l, dHdv and dGhy in base64."""
+    run, project = tmp_path / "run", tmp_path / "project"
+    for folder, name, content in ((run, "a", b"one"), (project, "a", b"two"), (project, "b", b"thr")):
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+        (folder / "figures" / f"{name}.png").write_bytes(content)
+    monkeypatch.setattr(executed, "project_root", lambda: project)
+    text = "![A](../figures/a.png) ![B](../../figures/b.png) ![C](../figures/c.png)"
+    (run / "notebooks").mkdir()
+    nbformat.write(v4.new_notebook(cells=[v4.new_markdown_cell(text)]), run / "notebooks" / "n.ipynb")
+    write_html(run / "notebooks" / "n.ipynb", run / "n.html")
+    page = (run / "n.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64,b25l" in page
+    assert "data:image/png;base64,dGhy" in page
+    assert "dHdv" not in page
+    assert "../figures/c.png" in page
+    assert "<title>n</title>" in page
