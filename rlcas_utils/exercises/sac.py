@@ -10,15 +10,7 @@ from torch import Tensor
 from rlcas_utils.exercises.checker import Exercise
 
 
-def _critic_target(
-    reward_B: Tensor,
-    terminated_B: Tensor,
-    truncated_B: Tensor,
-    next_q_B: Tensor,
-    next_entropy_B: Tensor,
-    alpha: float,
-    gamma: float,
-) -> Tensor:
+def _critic_target(reward_B, terminated_B, truncated_B, next_q_B, next_entropy_B, alpha, gamma):
     next_value_B = next_q_B + alpha * next_entropy_B
     return reward_B + gamma * (1.0 - terminated_B) * next_value_B
 
