@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import comb, sqrt
+import math
+from math import comb
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from rlcas_utils.exercises.checker import Exercise
 def _task_error(solved_NK: np.ndarray) -> float:
     """Standard error of the average, with the task as the unit."""
     mean_N = solved_NK.mean(axis=1)
-    return mean_N.std(ddof=1) / sqrt(len(mean_N))
+    return mean_N.std(ddof=1) / math.sqrt(len(mean_N))
 
 
 task_error = Exercise(
@@ -23,10 +24,10 @@ task_error = Exercise(
         (np.array([[1, 1], [0, 0], [1, 0], [0, 0]]),),
     ],
     mistakes={
-        "every trial was counted as independent.": lambda x: x.std(ddof=1) / sqrt(x.size),
+        "every trial was counted as independent.": lambda x: x.std(ddof=1) / math.sqrt(x.size),
         "the axes are swapped: average the trials of each task.": lambda x: _task_error(x.T),
         "divide by N - 1, not N, inside the deviation: std(ddof=1).": lambda x: (
-            x.mean(axis=1).std() / sqrt(len(x))
+            x.mean(axis=1).std() / math.sqrt(len(x))
         ),
         "this is the spread of tasks; divide by the root of N.": lambda x: x.mean(axis=1).std(ddof=1),
     },
@@ -56,7 +57,7 @@ pass_at_k = Exercise(
 def _paired_interval(a_N: np.ndarray, b_N: np.ndarray) -> tuple[float, float]:
     """95 % interval of the mean of a - b, each ticket compared with itself."""
     difference_N = a_N - b_N
-    half = 1.96 * difference_N.std(ddof=1) / sqrt(len(difference_N))
+    half = 1.96 * difference_N.std(ddof=1) / math.sqrt(len(difference_N))
     return difference_N.mean() - half, difference_N.mean() + half
 
 
@@ -65,7 +66,7 @@ def _around(mean: float, error: float) -> tuple[float, float]:
 
 
 def _unpaired(a_N: np.ndarray, b_N: np.ndarray) -> tuple[float, float]:
-    error = sqrt(a_N.var(ddof=1) / len(a_N) + b_N.var(ddof=1) / len(b_N))
+    error = math.sqrt(a_N.var(ddof=1) / len(a_N) + b_N.var(ddof=1) / len(b_N))
     return _around(a_N.mean() - b_N.mean(), error)
 
 
@@ -74,7 +75,7 @@ def _without_the_root(a_N: np.ndarray, b_N: np.ndarray) -> tuple[float, float]:
 
 
 def _one_error(a_N: np.ndarray, b_N: np.ndarray) -> tuple[float, float]:
-    error = (a_N - b_N).std(ddof=1) / sqrt(len(a_N))
+    error = (a_N - b_N).std(ddof=1) / math.sqrt(len(a_N))
     return (a_N - b_N).mean() - error, (a_N - b_N).mean() + error
 
 
