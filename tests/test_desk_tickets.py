@@ -1,11 +1,14 @@
 """Tickets, noise and the leak check."""
 
 import random
+import re
 from collections import Counter
 
 import pytest
+import yaml
 
 from rlcas_utils import desk
+from rlcas_utils.config import project_root
 from rlcas_utils.desk import leak, noise
 from rlcas_utils.desk.tickets import load_tickets
 
@@ -78,6 +81,32 @@ def test_no_leak_between_benchmark_and_the_rest(splits):
 def test_no_leak_between_validation_and_training(splits):
     found = leak.find_leaks([t.query for t in splits["validation"]], [t.query for t in splits["train"]])
     assert found == []
+
+
+def wordings(template):
+    """A template with its first alternatives, with its second ones, and so on, until each was used."""
+    most = max([len(own.split("|")) for own in re.findall(r"\[([^\[\]]*)\]", template)], default=1)
+    for turn in range(most):
+        plain = template
+        while "[" in plain:
+            plain = re.sub(
+                r"\[([^\[\]]*)\]", lambda m, t=turn: m[1].split("|")[t % len(m[1].split("|"))], plain
+            )
+        yield re.sub(r"\{[a-z]+\}", "100001", plain)
+
+
+def test_no_template_comes_close_to_the_benchmark_even_without_noise(splits):
+    # Noise can hide a likeness that another seed of the generator would show.
+    texts = []
+    for path in sorted((project_root() / "data/desk/templates").glob("*.yaml")):
+        for own in yaml.safe_load(path.read_text(encoding="utf-8")).values():
+            texts += [text for template in own for text in wordings(template)]
+    assert len(texts) > 4000
+    assert leak.find_leaks([t.query for t in splits["benchmark"]], texts) == []
+
+
+def test_wordings_use_each_alternative():
+    assert list(wordings("[a|b|c] x [d|e] {order}")) == ["a x d 100001", "b x e 100001", "c x d 100001"]
 
 
 QUERY = "The courier claims my house does not exist. Order 149850. It's the one with the blue door, Tess."
