@@ -17,6 +17,10 @@ NOTEBOOKS = sorted((project_root() / "notebooks").glob("*.ipynb"))
 # A home, root, temporary or drive folder; "/" inside fractions, URLs and relative paths is none of them.
 ABSOLUTE_PATH = re.compile(r"(?<![\w./:~])(/(home|root|Users|tmp|mnt|work|content|var|opt)/|[A-Z]:\\\\)")
 MAGIC = re.compile(r"^\s*[!%]", re.MULTILINE)
+PLACE = re.compile(
+    r"\b(sections?|equations?|algorithms?|tables?|figures?|appendix|appendices|theorem) [A-Z]?\d*\.?\w",
+    re.IGNORECASE,
+)
 
 pytestmark = pytest.mark.skipif(not NOTEBOOKS, reason="no notebooks yet")
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
@@ -32,6 +36,26 @@ def plain_code(path):
 
 def prose(path):
     return "\n\n".join(cell_source(cell) for cell in cells(path, "markdown"))
+
+
+def read_aloud(markdown):
+    """Return the sentences of a markdown cell: no folded text, fenced code, tables, headings or pictures."""
+    text = re.sub(r"<details>.*?</details>|```.*?```", "", markdown, flags=re.DOTALL)
+    return re.sub(r"^(\||#|!\[).*$", "", text, flags=re.MULTILINE)
+
+
+def sections(path):
+    """Return the text below each second-level heading, by heading."""
+    parts = re.split(r"^## (.+)$", prose(path), flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def section(path, beginning):
+    found = [text for heading, text in sections(path).items() if heading.startswith(beginning)]
+    assert len(found) == 1, (
+        f"{len(found)} headings begin with {beginning!r}, expected one: {list(sections(path))}"
+    )
+    return found[0]
 
 
 def code_lines(cell):
@@ -100,11 +124,19 @@ def test_nothing_that_a_headless_run_or_another_machine_cannot_do(path):
 
 @each
 def test_size_stays_readable(path):
-    sizes = [len(code_lines(cell)) for cell in plain_code(path) if code_lines(cell)]
+    sizes = sorted(len(code_lines(cell)) for cell in plain_code(path) if code_lines(cell))
+    assert len(read_notebook(path)["cells"]) <= 70
+    assert sum(sizes) <= 350
+    assert statistics.median(sizes) <= 8
+    assert sum(size <= 20 for size in sizes) >= 0.9 * len(sizes)
     assert max(sizes) <= 40
-    assert statistics.median(sizes) <= 12
-    assert sum(sizes) <= 420
-    assert len(read_notebook(path)["cells"]) <= 90
+
+
+@each
+def test_there_are_five_to_nine_words_of_prose_for_a_line_of_code(path):
+    words = sum(len(read_aloud(cell_source(cell)).split()) for cell in cells(path, "markdown"))
+    lines = sum(len(code_lines(cell)) for cell in plain_code(path))
+    assert 5.0 <= words / lines <= 9.0, f"{words} words, {lines} lines of code: {words / lines:.2f} a line"
 
 
 @each
@@ -116,10 +148,53 @@ def test_the_page_opens_with_title_card_and_navigation(path):
 
 
 @each
-@pytest.mark.parametrize("section", ["Departures", "Break it", "Exercise", "Recap", "References"])
-def test_the_sections_of_every_notebook_are_there(path, section):
-    headings = re.findall(r"^#{1,4} .*$", prose(path), flags=re.MULTILINE)
-    assert any(section.lower() in heading.lower() for heading in headings), headings
+def test_where_we_are_has_the_course_map_and_the_notation(path):
+    text = section(path, "Where we are")
+    assert f"](../figures/map_{path.stem[:2]}.png)" in text
+    rows = re.findall(
+        r"^\| *symbol *\| *variable *\| *shape *\|.*\n\|[-|: ]+\|\n((?:\|.*\n?)+)", text, re.MULTILINE
+    )
+    assert rows, "no table | symbol | variable | shape | ..."
+    assert len(rows[0].splitlines()) >= 3
+
+
+@each
+def test_three_to_six_steps_each_ask_a_question_and_a_prediction(path):
+    steps = {heading: text for heading, text in sections(path).items() if heading.startswith("Step ")}
+    assert [heading.split(":")[0] for heading in steps] == [f"Step {n + 1}" for n in range(len(steps))]
+    assert 3 <= len(steps) <= 6
+    for heading, text in steps.items():
+        assert "**Question.**" in text, heading
+        assert "**Predict.**" in text, heading
+
+
+@each
+def test_departures_are_numbered_and_one_thing_is_broken_on_purpose(path):
+    assert re.search(r"^1\. .+", section(path, "Departures"), re.MULTILINE)
+    assert section(path, "Break it").strip()
+
+
+@each
+def test_the_result_says_what_it_does_not_show(path):
+    assert "**What this does not show.**" in prose(path)
+
+
+@each
+def test_the_recap_asks_five_questions_with_folded_answers(path):
+    folded = re.findall(
+        r"<details><summary>(\d)\. .*?\?.*?</summary>\s*\S.*?</details>", section(path, "Recap"), re.DOTALL
+    )
+    assert [int(number) for number in folded] == list(range(1, len(folded) + 1))
+    assert len(folded) >= 5
+
+
+@each
+def test_references_name_the_place_in_the_paper(path):
+    papers = [
+        r for r in re.split(r"^(?:-|\d+\.) ", section(path, "References"), flags=re.MULTILINE)[1:] if "arXiv" in r
+    ]
+    for paper in papers:
+        assert PLACE.search(paper), f"no section, equation, algorithm, table or appendix: {paper}"
 
 
 @each
