@@ -68,6 +68,12 @@ def test_unforeseen_mistakes_are_described(attempt, reason):
         checked(attempt)
 
 
+def test_a_wrong_text_is_no_wrong_type():
+    exercise = Exercise(str.upper, [("a",)], {"kept": str.lower, "empty": lambda text: ""})
+    with pytest.raises(WrongAnswer, match="none of the ways foreseen"):
+        exercise.check(lambda text: "B")
+
+
 def test_of_two_mistakes_that_fit_the_one_that_fits_everywhere_is_named():
     """At one action the mean and the sum of two copies agree; the second input tells them apart."""
     mistakes = {

@@ -3,6 +3,6 @@
 No notebook's module is imported here: a run of one notebook must not depend on the exercises of another.
 """
 
-from rlcas_utils.exercises.checker import Exercise, WrongAnswer, check, same
+from rlcas_utils.exercises.checker import Exercise, WrongAnswer, same
 
-__all__ = ["Exercise", "WrongAnswer", "check", "same"]
+__all__ = ["Exercise", "WrongAnswer", "same"]
