@@ -20,7 +20,7 @@ from rlcas_utils.readme import repository_url
 from rlcas_utils.readme_figure import draw_pipeline
 from rlcas_utils.records import write_atomic, write_json
 from rlcas_utils.run import book_pages
-from rlcas_utils.run.book_links import Shelf, anchors, relink, with_anchors
+from rlcas_utils.run.book_links import Shelf, anchors, relink
 from rlcas_utils.run.executed import clean, unexecuted_cells
 from rlcas_utils.run.plan import portable
 from rlcas_utils.run.report_source import NoRun, Source, read_run
@@ -73,7 +73,7 @@ def gather(run_dir: Path, folder: Path) -> Book:
     docs = sorted(path.relative_to(root).as_posix() for path in (root / "docs").glob("*.md"))
     notebooks = [f"notebooks/{stem}.ipynb" for stem in STAGES]
     pages = {"README.md": "index.md"} | {name: name for name in (*notebooks, *MADE_PAGES, *docs)}
-    texts = {name: with_anchors((root / name).read_text(encoding="utf-8")) for name in docs}
+    texts = {name: (root / name).read_text(encoding="utf-8") for name in docs}
     shelf = Shelf(root, pages, repository_url(root), {n: anchors(text) for n, text in texts.items()})
     source.pages = {stem: f"notebooks/{stem}.html" for stem in STAGES}
     source.episodes = [f"episodes/{path.name}" for path in _episodes(run_dir, folder)]

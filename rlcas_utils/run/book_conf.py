@@ -7,6 +7,7 @@ from file://, where a browser lets no page read another.
 import html
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -15,6 +16,7 @@ HERE = Path(__file__).parent
 FACTS = json.loads((HERE / "book.json").read_text(encoding="utf-8"))
 # The full bundle draws SVG: one file, without fonts and without parts to be loaded later.
 MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
+TAG = re.compile(r"<[^>]*>")
 TEXTS = "search_texts.js"
 
 project = FACTS["title"]
@@ -64,11 +66,20 @@ def _outline(node):
         named = html.escape(title.astext() if title else "")
         inner = "".join(_outline(child) for child in node.children)
         return f'<section id="{html.escape(node["ids"][0])}" data-title="{named}">{inner}</section>'
-    if isinstance(node, nodes.literal_block):
-        return f"<p>{html.escape(node.astext())}</p>"
+    if isinstance(node, nodes.raw):
+        return f"<p>{html.escape(html.unescape(TAG.sub(' ', node.astext())))}</p>"
     if isinstance(node, nodes.TextElement):
-        return f'<p data-prose="1">{html.escape(node.astext())}</p>'
+        prose = "" if isinstance(node, nodes.literal_block) else ' data-prose="1"'
+        return f"<p{prose}>{html.escape(_words(node))}</p>"
     return "".join(_outline(child) for child in node.children)
+
+
+def _words(node):
+    """Return a node's text without the HTML that was written into it by hand."""
+    plain = node.deepcopy()
+    for raw in list(plain.findall(nodes.raw)):
+        raw.parent.remove(raw)
+    return plain.astext()
 
 
 def _collect(app, page, template, context, doctree):

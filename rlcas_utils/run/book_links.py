@@ -14,7 +14,6 @@ TOKEN = re.compile(
     r"|(?P<tick>`+)(?!`).*?(?<!`)(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
-TERM = re.compile(r"^\| (\*\*(.+?)\*\*) \|", re.MULTILINE)
 ANCHOR = re.compile(r"""<a (?:id|name)="([^"]+)">""")
 OUTSIDE = re.compile(r"^(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
@@ -38,17 +37,6 @@ class Shelf:
     anchors: dict[str, set[str]] = field(default_factory=dict)
     pictures: set[str] = field(default_factory=set)
     gaps: list[str] = field(default_factory=list)
-
-
-def with_anchors(markdown: str) -> str:
-    """Return Markdown in which every row that opens with a bold term can be linked to: `#replay-buffer`."""
-    return TERM.sub(lambda row: f'| <a id="{term_anchor(row[2])}"></a>{row[1]} |', markdown)
-
-
-def term_anchor(term: str) -> str:
-    """Return the anchor of a term: "pass@k" is `pass-at-k`, "pass^k" is `pass-hat-k`."""
-    words = term.lower().replace("@", "-at-").replace("^", "-hat-")
-    return re.sub(r"[^\w-]", "", words.replace(" ", "-"))
 
 
 def anchors(markdown: str) -> set[str]:
