@@ -225,4 +225,4 @@ def test_a_lesson_on_the_page_equals_the_function_in_the_package(path, cell, tar
     function = getattr(importlib.import_module(module), name)
     packaged = textwrap.dedent(inspect.getsource(function))
     assert tree_without_docstring(cell_source(cell), name) == tree_without_docstring(packaged, name)
-    assert len(code_lines(cell)) <= 40
+    assert len(code_lines(cell)) <= 25
