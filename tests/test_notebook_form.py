@@ -191,7 +191,9 @@ def test_the_recap_asks_five_questions_with_folded_answers(path):
 @each
 def test_references_name_the_place_in_the_paper(path):
     papers = [
-        r for r in re.split(r"^(?:-|\d+\.) ", section(path, "References"), flags=re.MULTILINE)[1:] if "arXiv" in r
+        r
+        for r in re.split(r"^(?:-|\d+\.) ", section(path, "References"), flags=re.MULTILINE)[1:]
+        if "arXiv" in r
     ]
     for paper in papers:
         assert PLACE.search(paper), f"no section, equation, algorithm, table or appendix: {paper}"
