@@ -9,6 +9,7 @@
 # make student           build/student: the notebooks without their solutions
 # make teacher           build/teacher: the notebooks with the solutions filled in, executed on toy sizes  ONLY=02
 # make gpu-check         tries the large profile on this GPU in 8 minutes, without a network; scaled down without a GPU
+# make benchmark        trains our SAC-Discrete beside Tianshou's; half an hour on one quiet core
 # make lint, make lock, make clean, make readme, make licences, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
@@ -27,6 +28,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 EXTRA_INDEX := $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)")
 LOCK_ENV := build/lock-env
 DEMO_ENV := build/demo-env
+BENCHMARK_ENV := build/benchmark-env
 BOOK_ENV := build/book-env
 # The pinned packages of an extra, for environments of their own.
 EXTRA = $$($(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
@@ -35,7 +37,7 @@ FIND_PYTHON = for p in python3 python3.12 python3.11; do \
 	then echo $$p; exit 0; fi; done; \
 	echo "No Python 3.11 or 3.12 found; this course needs one. Install it, or use environment.yml with conda." >&2; exit 1
 
-.PHONY: course test test-kill gpu-check lint lock env clean readme report licences publish demo space student teacher book
+.PHONY: course test test-kill gpu-check lint lock env clean readme report licences publish demo space student teacher book benchmark
 
 course: $(STAMP)
 	$(PY) -m rlcas_utils.run --profile "$(PROFILE)" $(if $(ONLY),--only "$(ONLY)") $(if $(FROM),--from "$(FROM)")
@@ -67,16 +69,19 @@ licences: $(STAMP)
 report: $(STAMP)
 	$(PY) -m rlcas_utils.run.report "$(PROFILE)"
 
-# Gradio is no part of the lock, and wants an older Pillow: it lives in an environment of its own that sees $(VENV).
-$(DEMO_ENV)/.installed: $(STAMP) pyproject.toml
-	$(PY) -m venv $(DEMO_ENV)
+# Gradio and Tianshou are no part of the lock and want older packages: each lives in an environment that sees $(VENV).
+$(DEMO_ENV)/.installed $(BENCHMARK_ENV)/.installed: build/%-env/.installed: $(STAMP) pyproject.toml
+	$(PY) -m venv build/$*-env
 	$(PY) -c 'import site, sys; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
-		> "$$($(DEMO_ENV)/bin/python -c 'import site; print(site.getsitepackages()[0])')/course.pth"
-	$(DEMO_ENV)/bin/python -m pip --disable-pip-version-check install $(call EXTRA,demo)
+		> "$$(build/$*-env/bin/python -c 'import site; print(site.getsitepackages()[0])')/course.pth"
+	build/$*-env/bin/python -m pip --disable-pip-version-check install $(call EXTRA,$*)
 	@touch $@
 
 demo: $(DEMO_ENV)/.installed
 	$(DEMO_ENV)/bin/python -m rlcas_utils.demo $(if $(RUN),--run "$(RUN)")
+
+benchmark: $(BENCHMARK_ENV)/.installed
+	OMP_NUM_THREADS=1 $(BENCHMARK_ENV)/bin/python benchmarks/sac_against_tianshou.py
 
 space: $(STAMP)
 	$(PY) -m rlcas_utils.demo.space $(if $(RUN),--run "$(RUN)")
