@@ -1,6 +1,7 @@
 """Every exercise on its page: header, stub, hints, folded solution; every mistake it names is diagnosed."""
 
 import ast
+import builtins
 import importlib
 import inspect
 import re
@@ -131,3 +132,30 @@ def test_every_mistake_is_diagnosed_and_the_reference_passes(path, name):
     for sentence, mistake in exercise.mistakes.items():
         with pytest.raises(WrongAnswer, match=re.escape(f"{name}: {sentence}\n")):
             exercise.check(mistake)
+
+
+def names_bound(source):
+    """Return the names that a cell makes known to later cells."""
+    tree = ast.parse(source)
+    bound = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    bound |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return bound | {(a.asname or a.name).split(".")[0] for node in imports for a in node.names}
+
+
+@each
+def test_the_solution_needs_no_name_that_the_page_has_not_made_known(path, name):
+    """A learner who unfolds it and a teacher's copy run the solution with what stands above the stub."""
+    cells = read_notebook(path)["cells"]
+    at = tagged(path, "exercise")[name]
+    known = set(vars(builtins)) | {name}
+    for cell in cells[: at + 1]:
+        if cell["cell_type"] == "code":
+            known |= names_bound(cell_source(cell))
+    solution = SOLUTION.search(cell_source(cells[at + 2]))[1]
+    function = ast.parse(solution)
+    own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} | names_bound(solution)
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    assert used - own <= known
