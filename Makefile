@@ -94,8 +94,9 @@ $(BOOK_ENV)/.installed: $(STAMP) pyproject.toml
 
 book: $(BOOK_ENV)/.installed
 	$(PY) -m rlcas_utils.run.book "$(PROFILE)"
-	rm -rf build/book
-	$(BOOK_ENV)/bin/sphinx-build -q -E -d build/book-doctrees build/book-source build/book
+	rm -rf build/book-work
+	$(BOOK_ENV)/bin/sphinx-build -q -d build/book-work/doctrees build/book-source build/book-work/html
+	rm -rf build/book && mv build/book-work/html build/book
 	@echo "build/book/index.html: open it in a browser; the folder needs no network."
 
 student teacher: $(STAMP)
