@@ -3,7 +3,7 @@
 import json
 import time
 import warnings
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import gymnasium
 import numpy as np
@@ -18,17 +18,16 @@ def make(split="train"):
     return gymnasium.make("RLCAS-v0", split=split)
 
 
-def run(env, actions, seed=None):
-    """Play a list of actions, resetting at every end; return all observations and ids."""
-    seen = [env.reset(seed=seed)]
-    out = [(seen[0][0].tobytes(), seen[0][1]["ticket_id"])]
+def played(env, actions, seed=None):
+    """Play a list of actions, resetting at every end; yield all observations and ids."""
+    observation, info = env.reset(seed=seed)
+    yield observation.tobytes(), info["ticket_id"]
     for action in actions:
         observation, reward, terminated, truncated, info = env.step(action)
-        out.append((observation.tobytes(), reward, info["outcome"]))
+        yield observation.tobytes(), reward, info["outcome"]
         if terminated or truncated:
             observation, info = env.reset()
-            out.append((observation.tobytes(), info["ticket_id"]))
-    return out
+            yield observation.tobytes(), info["ticket_id"]
 
 
 def test_check_env_has_no_complaint():
@@ -47,7 +46,9 @@ def test_integer_types_are_equal():
     assert results[0] == results[1] == results[2]
 
 
-@pytest.mark.parametrize("bad", [True, 13, -1])
+@pytest.mark.parametrize(
+    "bad", [True, np.True_, np.array(True), 13, -1, np.int64(-1), 3.0, np.float32(3), "3", None]
+)
 def test_bad_actions_raise(bad):
     env = make()
     env.reset(seed=5)
@@ -57,18 +58,21 @@ def test_bad_actions_raise(bad):
 
 def test_same_seed_same_trajectory_and_no_interference():
     actions = np.random.default_rng(1).integers(0, 13, 50).tolist()
-    alone = run(make(), actions, seed=5)
-    assert run(make(), actions, seed=5) == alone
-    left, right = make(), make()
-    left.reset(seed=5)
-    right.reset(seed=6)
-    ids = []
-    for _ in range(4):
-        ids.append(left.reset()[1]["ticket_id"])
-        right.reset()
+    alone = {seed: list(played(make(), actions, seed)) for seed in (5, 6)}
+    assert list(played(make(), actions, 5)) == alone[5] != alone[6]
+    in_turn = list(zip_longest(played(make(), actions, 5), played(make(), actions, 6)))
+    for seed, seen in zip((5, 6), zip(*in_turn, strict=True), strict=True):
+        assert [step for step in seen if step is not None] == alone[seed]
+
+
+def test_a_sampled_action_is_kept_as_a_python_int():
     env = make()
-    env.reset(seed=5)
-    assert [env.reset()[1]["ticket_id"] for _ in range(4)] == ids
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    assert not isinstance(action, int)  # a NumPy integer, which JSON does not know
+    env.step(action)
+    row = desk.episode_row(env.unwrapped.episode, "random")
+    assert json.loads(json.dumps(row))["actions"] == [int(action)]
 
 
 def test_resets_without_seed_go_on_and_repeat_over_runs():

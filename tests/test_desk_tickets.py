@@ -1,5 +1,6 @@
 """Tickets, noise and the leak check."""
 
+import json
 import random
 import re
 from collections import Counter
@@ -76,6 +77,16 @@ def test_expand_and_slips():
 def test_no_leak_between_benchmark_and_the_rest(splits):
     benchmark = [t.query for t in splits["benchmark"]]
     assert leak.find_leaks(benchmark, [t.query for t in (*splits["train"], *splits["validation"])]) == []
+
+
+def test_no_leak_in_the_chats_that_language_models_learn_from(splits):
+    """The committed samples of the training chats; the system prompt is in each of them."""
+    texts = set()
+    for name in ("sft_train", "sft_validation"):
+        lines = (project_root() / f"data/samples/{name}.jsonl").read_text(encoding="utf-8").splitlines()
+        texts |= {m["content"] for line in lines for m in json.loads(line)["messages"]}
+    assert len(texts) > 100
+    assert leak.find_leaks([t.query for t in splits["benchmark"]], sorted(texts)) == []
 
 
 def test_no_leak_between_validation_and_training(splits):

@@ -156,5 +156,15 @@ def test_senseless_entropy_target_stops_the_learner():
         SacLearner(4, 13, dataclasses.replace(SMALL, target_entropy_fraction=1.0), 0)
 
 
+def test_learner_keeps_its_temperature_inside_the_clamp():
+    """A fresh policy is above its target entropy, so alpha falls; each step would halve it and more."""
+    config = dataclasses.replace(SMALL, alpha_lr=1.0, alpha_range=(0.5, 2.0))
+    learner, buffer = SacLearner(1, 4, config, 0), ReplayBuffer(1, 1)
+    buffer.add(np.zeros(1, np.float32), 0, 0.0, np.zeros(1, np.float32), True)
+    for _ in range(3):
+        learner.update(buffer.sample(4, np.random.default_rng(0)))
+    assert learner.alpha == pytest.approx(0.5)
+
+
 def test_settings_are_json():
     assert json.loads(json.dumps(SMALL.to_json())) == SMALL.to_json()
