@@ -21,6 +21,8 @@ CSS = """
 .rv { padding: .1rem; }
 .tools button { justify-content: flex-start; text-align: left; font-weight: 500; min-width: 11rem; }
 footer { display: none !important; }
+/* A list that the Tab key has left stays open in Gradio, over the buttons below it. */
+.block:not(:focus-within) > .container .options { display: none !important; }
 @media (max-width: 34rem) {
   .gradio-container { padding: .5rem !important; }
   .tools button { min-width: 8.5rem; }
