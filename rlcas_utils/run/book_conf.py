@@ -38,6 +38,7 @@ html_theme = "sphinx_book_theme"
 html_theme_options = {
     "logo": {"text": f"{FACTS['title']}, the course"},
     "navbar_persistent": [],
+    "footer_content_items": [],
     "use_download_button": False,
     "use_fullscreen_button": False,
     "show_toc_level": 2,

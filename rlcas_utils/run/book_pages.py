@@ -109,9 +109,10 @@ def course_map(root: Path, headings: Mapping[str, list[str]], source: Source) ->
     ]
     for stem, files in STAGES.items():
         title, *sections = headings[stem]
+        result = f": {numbers[stem]}." if numbers[stem] else "."
         steps = [name for name in sections if STEP.match(name)] or sections
         parts.append(
-            f"## {title}\n\n[Open the notebook](notebooks/{stem}.ipynb). {numbers[stem].capitalize()}\n\n"
+            f"## {title}\n\n[Open the notebook](notebooks/{stem}.ipynb){result}\n\n"
             f"- **Takes over:** {_file_names(files.reads) or 'nothing from earlier notebooks'}\n"
             f"- **Hands on:** {_file_names(name.removeprefix(f'{stem}/') for name in files.writes)}"
         )
