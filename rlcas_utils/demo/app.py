@@ -21,13 +21,18 @@ CSS = """
 .rv { padding: .1rem; }
 .tools button { justify-content: flex-start; text-align: left; font-weight: 500; min-width: 11rem; }
 footer { display: none !important; }
-/* A list that the Tab key has left stays open in Gradio, over the buttons below it. */
-.block:not(:focus-within) > .container .options { display: none !important; }
 @media (max-width: 34rem) {
   .gradio-container { padding: .5rem !important; }
   .tools button { min-width: 8.5rem; }
 }
 """
+
+# A list that the Tab key has left stays open in Gradio, over the buttons below it. CSS cannot tell: when the list
+# had the focus itself, Chromium goes on believing that its block has it.
+CLOSE_LISTS = """() => document.addEventListener("focusin", event => {
+  for (const list of document.querySelectorAll(".options"))
+    list.style.display = list.closest(".block").contains(event.target) ? "" : "none";
+})"""
 
 
 def theme() -> gr.themes.Base:
@@ -101,5 +106,6 @@ def launch(source: Source, host: str, port: int, *, wait: bool = True) -> str:
         prevent_thread_lock=not wait,
         theme=theme(),
         css=CSS + stylesheet(".dark .rv"),
+        js=CLOSE_LISTS,
     )
     return address
