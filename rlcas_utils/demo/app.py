@@ -27,8 +27,8 @@ footer { display: none !important; }
 }
 """
 
-# A list that the Tab key has left stays open in Gradio, over the buttons below it. CSS cannot tell: when the list
-# had the focus itself, Chromium goes on believing that its block has it.
+# A list that the Tab key has left stays open in Gradio, over the buttons below it. CSS cannot tell: when the
+# list had the focus itself, Chromium goes on believing that its block has it.
 CLOSE_LISTS = """() => document.addEventListener("focusin", event => {
   for (const list of document.querySelectorAll(".options"))
     list.style.display = list.closest(".block").contains(event.target) ? "" : "none";
