@@ -13,7 +13,7 @@ from rlcas_utils.language.card import write_card
 from rlcas_utils.language.merge import MergeRefusedError
 from rlcas_utils.language.precision import Precision, logits_gib, precision, weights_gib
 from rlcas_utils.language.preflight import Facts, problems
-from rlcas_utils.language.sft import MaskError, throughput
+from rlcas_utils.language.sft import MaskError, throughput, tokens_seen
 
 
 def chat(*answers):
@@ -224,7 +224,7 @@ for number, messages in enumerate(CHATS):
 
 def test_a_killed_run_resumes_to_the_same_weights_and_remembers_its_time(base, tokenizer, tmp_path):
     whole = sft(base, tokenizer, CHATS, tmp_path / "whole", steps=4)
-    language.train_or_resume(whole)
+    unbroken = [row for row in language.train_or_resume(whole) if "loss" in row]
     fresh = language.load_model("tiny", quantize=True, dtype="float32")
     killed = sft(fresh, tokenizer, CHATS, tmp_path / "cut", steps=4, stop_at=3, save_steps=2)
     with pytest.raises(KeyboardInterrupt):
@@ -234,6 +234,7 @@ def test_a_killed_run_resumes_to_the_same_weights_and_remembers_its_time(base, t
     log = language.train_or_resume(resumed)
     assert [row["step"] for row in log if "loss" in row] == [1, 2, 3, 4]
     assert throughput(log)[1] == pytest.approx(sum(row["elapsed_s"] for row in log if "loss" in row))
+    assert tokens_seen([row for row in log if "loss" in row]) == unbroken[-1]["num_tokens"] > 0
     for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
         if a.requires_grad:
             assert torch.allclose(a, b, atol=1e-6)

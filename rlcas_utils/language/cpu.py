@@ -8,6 +8,8 @@ through the base model is gone (measured on SmolLM2-135M: cosine 0.10 with the t
 
 ``compact_lm_head`` is about speed. TRL scores only the positions that have a label on GPUs, and all positions
 elsewhere. Prompt and padding have none, so the language-model head works for nothing on most tokens.
+
+``refuse_gpu_optimizer`` stops a training on a CPU whose optimizer keeps its state on a GPU.
 """
 
 from collections.abc import Iterator
@@ -32,6 +34,25 @@ def disable_bnb_cpu_packing(model: torch.nn.Module) -> int:
     for layer in layers:
         layer.support_avx512bf16_for_cpu = False
     return len(layers)
+
+
+def refuse_gpu_optimizer(optim: Any) -> None:
+    """Refuse the paged and 8-bit optimizers of bitsandbytes where there is no CUDA.
+
+    On a GPU they are a choice of the trainers' configurations (``optim="paged_adamw_8bit"``).
+
+    Args:
+        optim: Value of ``TrainingArguments.optim``.
+
+    Raises:
+        ValueError: The optimizer needs CUDA, and there is none.
+    """
+    name = str(getattr(optim, "value", optim))
+    if ("paged" in name or "8bit" in name) and not torch.cuda.is_available():
+        raise ValueError(
+            f"optim is {name}; bitsandbytes keeps its state on a CUDA GPU, and there is none here, so no "
+            'step could be taken. Leave optim out, or set it to "adamw_torch".'
+        )
 
 
 @contextmanager

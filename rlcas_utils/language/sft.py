@@ -5,6 +5,7 @@ with the chat template, then come the assistant's tokens, its ``<|im_end|>``, an
 the model is trained on the contexts that it will meet.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -138,12 +139,17 @@ def make_sft_trainer(
     Returns:
         The trainer. Each of its log rows also holds ``elapsed_s``, the seconds since the row before, so
         that the training time survives a resumed run.
+
+    Raises:
+        ValueError: The optimizer needs a GPU, and there is none.
     """
     from datasets import Dataset
 
+    from rlcas_utils.language.cpu import refuse_gpu_optimizer
     from rlcas_utils.language.lora import train_in_float32
     from rlcas_utils.language.sft_trainer import ReportingSFTTrainer
 
+    refuse_gpu_optimizer(config.optim)
     config.dataset_kwargs = {**(config.dataset_kwargs or {}), "skip_prepare_dataset": True}
     trainer = ReportingSFTTrainer(
         model=model,
@@ -178,4 +184,15 @@ def throughput(log: Sequence[dict[str, float]]) -> tuple[float, float]:
     """
     steps = [row for row in log if "loss" in row]
     seconds = sum(row["elapsed_s"] for row in steps)
-    return steps[-1]["num_tokens"] / seconds, seconds
+    return tokens_seen(steps) / seconds, seconds
+
+
+def tokens_seen(steps: Sequence[dict[str, float]]) -> int:
+    """Add up the tokens of all parts of a training; TRL's own count starts anew in a resumed part.
+
+    Args:
+        steps: Log rows with a loss, in order.
+    """
+    counts = [int(row.get("num_tokens", 0)) for row in steps]
+    ends = [now for now, after in itertools.pairwise([*counts, 0]) if after < now]
+    return sum(ends)

@@ -8,6 +8,7 @@ from transformers import PrinterCallback
 from trl import SFTTrainer
 
 from rlcas_utils.checkpoints import already_trained
+from rlcas_utils.language.sft import tokens_seen
 
 MAX_LINES = 25  # progress lines per run
 
@@ -49,7 +50,7 @@ class ReportingSFTTrainer(SFTTrainer):
         self._lines = due
         rows = [row for row in self.state.log_history if "loss" in row]
         seconds = sum(row["elapsed_s"] for row in rows)
-        rate = rows[-1].get("num_tokens", 0) / max(seconds, 1e-9)
+        rate = tokens_seen(rows) / max(seconds, 1e-9)
         left = seconds / step * (total - step)
         self._progress(
             f"step {step}/{total}  loss {logs['loss']:.3f}  {rate:.0f} tokens/s  {left:.0f} s left"
