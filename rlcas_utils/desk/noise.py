@@ -74,7 +74,7 @@ def _with_chatter(text: str, chatter: dict[str, list[str]], rng: random.Random) 
 
 
 def _with_address(text: str, addresses: list[str], rng: random.Random) -> str:
-    """Some customers also say who they are: it opens ways to their order, and to checks, that a number alone does not."""
+    """Some customers also say who they are, which opens ways and checks that a number alone does not."""
     share = ADDRESS_BESIDE_NUMBER if _SLOT.search(text) else ADDRESS_ALONE
     if "{email}" in text or rng.random() >= share:
         return text
