@@ -5,6 +5,10 @@ cache of running episodes, logits, and what CUDA itself takes. Each moment of a 
 merging) holds some of them. `--check` prints the sums, refuses what would not fit and says what to change.
 
 Activations are compared with PyTorch's own count on fake tensors in a test; no GPU stands behind the sums.
+
+The optimizer is plain AdamW: two float32 moments of each adapter weight, 0.22 GiB at three billion weights.
+On a GPU the trainers also take `optim="paged_adamw_8bit"`, which needs a quarter of that and can move it to
+main memory; the plan does not count on it, and no profile asks for it, because the adapter is so small.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Departures from TRL's defaults, each for a measured reason:
 4. Episodes of dead groups are left out of the update, KL term included, as in DAPO's dynamic sampling. With
    one episode per pass that saves their passes too.
 5. Micro-batches lose the padding that only longer episodes of other micro-batches need.
+6. The head scores the policy's own tokens only; on a CPU, 4-bit weights are expanded once per training.
 """
 
 import copy
@@ -31,7 +32,9 @@ from rlcas_utils.grpo.scoring import LeanScoring
 from rlcas_utils.grpo.sharded import whole_weights
 from rlcas_utils.grpo.step_log import StepReport
 from rlcas_utils.grpo.steps import StepCredit, StepCredits
+from rlcas_utils.language.cpu import compact_lm_head, refuse_gpu_optimizer
 from rlcas_utils.rollouts import Conversation, Engine, Sampling, run_episodes
+from rlcas_utils.rollouts.expanded import expanded_weights
 
 os.environ.setdefault(
     "TRL_EXPERIMENTAL_SILENCE", "1"
@@ -96,6 +99,8 @@ class EpisodicGRPOTrainer(StepCredits, LeanScoring, GRPOTrainer):
         self._log_metric("tokens_per_s", sampled / max(seconds, 1e-9))
         self._report.add_rollout(seconds, played.rows)
         self.played, self.idle = played, played.idle
+        masks = [torch.tensor(rollout.env_mask) for rollout in played.rollouts]
+        self.spoken = torch.nn.utils.rnn.pad_sequence(masks, batch_first=True)
         # From here on TRL weighs tokens by trainer over sampler probability, as with a vLLM of its own.
         self.use_vllm = self.player.engine is not run_episodes
         return {
@@ -131,12 +136,17 @@ class EpisodicGRPOTrainer(StepCredits, LeanScoring, GRPOTrainer):
         return rewards
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> Any:
-        """Trains; the step log keeps only what the checkpoint knows."""
+        """Trains; the step log keeps only what the checkpoint knows.
+
+        On a CPU, 4-bit weights stay expanded from the first step to the last: an update would expand them
+        three times per episode, and playing needs them expanded anyway.
+        """
         done = int(str(resume_from_checkpoint).rsplit("-", 1)[-1]) if resume_from_checkpoint else 0
         self._report.start(done, write=self.accelerator.is_main_process)
         if already_trained(self, resume_from_checkpoint):
             return None
-        return super().train(resume_from_checkpoint=resume_from_checkpoint, **kwargs)
+        with compact_lm_head(), expanded_weights(self.model):
+            return super().train(resume_from_checkpoint=resume_from_checkpoint, **kwargs)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Logs as TRL does, and writes the row of a training step to the step log."""
@@ -208,6 +218,7 @@ def env_return(completions: list[str], env_return: list[float | None], **_: Any)
 
 
 def _check_settings(config: GRPOConfig, sampling: Sampling) -> None:
+    refuse_gpu_optimizer(config.optim)
     plan_batches(
         config.per_device_train_batch_size,
         config.steps_per_generation,

@@ -1,8 +1,9 @@
-"""On a CPU, unpacks 4-bit weights once per rollout instead of once per token.
+"""On a CPU, unpacks 4-bit weights once per rollout or training instead of once per call.
 
-A 4-bit layer expands its weights at every call. For a training pass over hundreds of tokens that is little;
-for a decoding step of a few tokens it is most of the work. The numbers are the same, and the memory is given
-back when the episodes are over. On a GPU nothing changes: its kernels expand while they multiply.
+A 4-bit layer expands its weights at every call, and once more on the way back. For a decoding step of a few
+tokens that is most of the work, for a training pass over one episode a good part of it. The numbers are the
+same, gradients included, because the weights are frozen. The price is memory, 2 or 4 bytes per weight, which
+is given back at the end. On a GPU nothing changes: there the memory is what 4 bits were chosen for.
 """
 
 import sys
@@ -18,9 +19,14 @@ def expanded_weights(model: Any) -> Iterator[None]:
     """Lets the 4-bit layers of a CPU model multiply with expanded weights while the context is open.
 
     Args:
-        model: Any model; without 4-bit layers, or on another device, nothing happens.
+        model: Any model; without 4-bit layers, or on another device, nothing happens. Layers that are
+            expanded already, as in a rollout during training, stay so afterwards.
     """
-    layers = [layer for layer in _four_bit_layers(model) if layer.weight.device.type == "cpu"]
+    layers = [
+        layer
+        for layer in _four_bit_layers(model)
+        if layer.weight.device.type == "cpu" and "forward" not in vars(layer)
+    ]
     for layer in layers:
         layer.forward = _dense_forward(layer)
     try:
