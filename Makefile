@@ -9,7 +9,7 @@
 # make student           build/student: the notebooks without their solutions
 # make teacher           build/teacher: the notebooks with the solutions filled in, executed on toy sizes  ONLY=02
 # make gpu-check         tries the large profile on this GPU in 8 minutes, without a network; scaled down without a GPU
-# make benchmark        trains our SAC-Discrete beside Tianshou's; half an hour on one quiet core
+# make benchmark        trains our SAC-Discrete beside Tianshou's; about a quarter of an hour on a quiet core
 # make lint, make lock, make clean, make readme, make licences, make publish
 #
 # Inside a conda environment: make course VENV="$CONDA_PREFIX"
