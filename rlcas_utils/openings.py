@@ -13,7 +13,7 @@ from typing import Any
 
 from rlcas_utils.config import ConfigError, project_root
 from rlcas_utils.course_map import draw_maps, map_name
-from rlcas_utils.parameters import cell_source, cell_tags, read_notebook
+from rlcas_utils.parameters import cell_source, cell_tags, notebook_text, read_notebook
 from rlcas_utils.readme import repository_url
 from rlcas_utils.readme_blocks import badge
 from rlcas_utils.records import write_atomic
@@ -112,18 +112,13 @@ def opened(notebook: dict[str, Any], stem: str, titles: dict[str, str], url: str
     return notebook
 
 
-def text_of(notebook: dict[str, Any]) -> str:
-    """Return a notebook as the text of its file."""
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
 def openings(root: Path) -> dict[Path, str]:
     """Return the text that each notebook should have, by path."""
     paths = {stem: root / "notebooks" / f"{stem}.ipynb" for stem in STAGES}
     notebooks = {stem: read_notebook(path) for stem, path in paths.items()}
     titles = {stem: title(notebook) for stem, notebook in notebooks.items()}
     url = repository_url(root)
-    return {path: text_of(opened(notebooks[stem], stem, titles, url)) for stem, path in paths.items()}
+    return {path: notebook_text(opened(notebooks[stem], stem, titles, url)) for stem, path in paths.items()}
 
 
 def main() -> None:

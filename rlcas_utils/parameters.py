@@ -55,6 +55,11 @@ def read_notebook(path: Path) -> dict[str, Any]:
     return content
 
 
+def notebook_text(notebook: Mapping[str, Any]) -> str:
+    """Return a notebook as the text of its file."""
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
 def cell_source(cell: Mapping[str, Any]) -> str:
     """Return the text of a cell, which files store as one string or as a list of lines."""
     return "".join(cell["source"])

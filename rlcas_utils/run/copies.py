@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlcas_utils.config import ConfigError, load_profile, project_root
-from rlcas_utils.openings import text_of
-from rlcas_utils.parameters import cell_source, cell_tags, read_notebook
+from rlcas_utils.parameters import cell_source, cell_tags, notebook_text, read_notebook
 from rlcas_utils.records import write_atomic
 from rlcas_utils.run.board import Board
 from rlcas_utils.run.checks import StageFailure, faults, files_of
@@ -161,7 +160,7 @@ def _two_folders_down(notebook: Notebook) -> Notebook:
 
 
 def _write(notebook: Notebook, path: Path) -> Path:
-    text = text_of(notebook)
+    text = notebook_text(notebook)
     # An equal file keeps its time, by which an executed copy is known to be newer than its source.
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
