@@ -13,7 +13,8 @@ from rlcas_utils.language.card import write_card
 from rlcas_utils.language.merge import MergeRefusedError
 from rlcas_utils.language.precision import Precision, logits_gib, precision, weights_gib
 from rlcas_utils.language.preflight import Facts, problems
-from rlcas_utils.language.sft import MaskError, throughput, tokens_seen
+from rlcas_utils.language.sft import MaskError
+from rlcas_utils.language.sft_log import throughput, tokens_seen
 
 
 def chat(*answers):

@@ -15,10 +15,10 @@ from rlcas_utils.language.sft import (
     build_rows,
     check_row,
     make_sft_trainer,
-    throughput,
     token_row,
     train_or_resume,
 )
+from rlcas_utils.language.sft_log import throughput
 from rlcas_utils.language.sources import display_name
 
 __all__ = [

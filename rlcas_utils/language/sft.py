@@ -5,7 +5,6 @@ with the chat template, then come the assistant's tokens, its ``<|im_end|>``, an
 the model is trained on the contexts that it will meet.
 """
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -174,25 +173,3 @@ def train_or_resume(trainer: Any) -> list[dict[str, float]]:
     with compact_lm_head():
         trainer.train(resume_from_checkpoint=last_checkpoint(trainer.args.output_dir))
     return trainer.state.log_history
-
-
-def throughput(log: Sequence[dict[str, float]]) -> tuple[float, float]:
-    """Return (tokens per second, seconds) of training, evaluation left out.
-
-    Args:
-        log: From ``train_or_resume``.
-    """
-    steps = [row for row in log if "loss" in row]
-    seconds = sum(row["elapsed_s"] for row in steps)
-    return tokens_seen(steps) / seconds, seconds
-
-
-def tokens_seen(steps: Sequence[dict[str, float]]) -> int:
-    """Add up the tokens of all parts of a training; TRL's own count starts anew in a resumed part.
-
-    Args:
-        steps: Log rows with a loss, in order.
-    """
-    counts = [int(row.get("num_tokens", 0)) for row in steps]
-    ends = [now for now, after in itertools.pairwise([*counts, 0]) if after < now]
-    return sum(ends)

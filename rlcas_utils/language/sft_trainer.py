@@ -8,7 +8,7 @@ from transformers import PrinterCallback
 from trl import SFTTrainer
 
 from rlcas_utils.checkpoints import already_trained
-from rlcas_utils.language.sft import tokens_seen
+from rlcas_utils.language.sft_log import tokens_seen
 
 MAX_LINES = 25  # progress lines per run
 
