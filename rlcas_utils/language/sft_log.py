@@ -1,4 +1,4 @@
-"""Reads the log of a fine-tuning: how many tokens were seen, and how fast, over all parts of a resumed run."""
+"""Reads the log of a fine-tuning: how many tokens were seen, how fast, over all parts of a resumed run."""
 
 import itertools
 from collections.abc import Sequence
