@@ -1,6 +1,7 @@
 """Case 28 and its kind: what a machine lacks is said before anything runs, one line each, with the remedy."""
 
 import dataclasses
+import shutil
 
 import pytest
 
@@ -103,6 +104,8 @@ def test_the_command_prints_a_line_a_finding_and_never_a_key(monkeypatch, capsys
 
 def test_every_profile_is_listed_with_its_needs(monkeypatch, tmp_path):
     monkeypatch.setattr(machine_facts, "_gpu_gib", lambda: ())
+    disk = shutil.disk_usage(tmp_path)._replace(free=500 * 2**30)  # what is free here must not decide
+    monkeypatch.setattr(machine_facts.shutil, "disk_usage", lambda path: disk)
     listed = overview(tmp_path)
     assert [line.split()[0] for line in listed] == profile_names()
     assert "a GPU of 24 GiB, models from the hub: does not fit here (GPUs: none" in "\n".join(listed)
