@@ -128,7 +128,14 @@ def test_ctrl_c_says_how_to_go_on_within_a_second_and_a_second_run_is_refused_me
     stand_in_for_torch(project)
     command = [sys.executable, "-m", "rlcas_utils.run"]
     running = subprocess.Popen(
-        command, cwd=project, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=project,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # A suite that a script started in the background ignores Ctrl-C, and so would all its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     deadline = time.monotonic() + 60
     while not (project / "ready").exists() and time.monotonic() < deadline:
