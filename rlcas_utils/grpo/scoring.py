@@ -50,7 +50,7 @@ class LeanScoring:
         batch_size: int | None = None,
         **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-        """Scores each micro-batch at its own width, and puts zeros back where the padding was."""
+        """Scores each micro-batch (on a CPU, each row) at its own width; zeros where the padding was."""
         count = len(input_ids)
         size = batch_size or count
         spoken = torch.ones_like(input_ids[:, -logits_to_keep:])
@@ -59,6 +59,8 @@ class LeanScoring:
         # The reference scores come before the rewards, but the episodes are known to be idle already.
         known = size == 1 and len(self.idle) == count and self.accelerator.num_processes == 1
         idle = self.idle if known else [False] * count
+        if self.accelerator.num_processes == 1:  # a wrapped model should see one forward pass per backward
+            size = _rows_at_once(size, input_ids.device)
         zeros = torch.zeros((1, logits_to_keep), device=input_ids.device)
         pieces = [
             (zeros, zeros, None)
@@ -97,6 +99,11 @@ class LeanScoring:
             _labelled(model, spoken_BT[:, :width]), ids[:, first:end], mask[:, first:end], width, **kwargs
         )
         return pad(logps, (0, cut)), None if entropies is None else pad(entropies, (0, cut)), aux
+
+
+def _rows_at_once(size: int, device: torch.device) -> int:
+    """One row on a CPU: side by side, rows need padding and a mask, and attention its slower path."""
+    return 1 if device.type == "cpu" else size
 
 
 def _labelled(model: Any, spoken_BT: torch.Tensor) -> Callable[..., Any]:

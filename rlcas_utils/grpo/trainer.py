@@ -7,7 +7,8 @@ Departures from TRL's defaults, each for a measured reason:
 3. Adapter weights stay in float32. TRL casts them to bfloat16 over a 4-bit base, where small steps are lost.
 4. Episodes of dead groups are left out of the update, KL term included, as in DAPO's dynamic sampling. With
    one episode per pass that saves their passes too.
-5. Micro-batches lose the padding that only longer episodes of other micro-batches need.
+5. Micro-batches lose the padding that only longer episodes of other micro-batches need; on a CPU, where rows
+   side by side save nothing, each row goes through alone.
 6. The head scores the policy's own tokens only; on a CPU, 4-bit weights are expanded once per training.
 """
 
