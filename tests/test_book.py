@@ -47,7 +47,7 @@ def run_dir(tmp_path_factory):
     said = {
         "output_type": "stream",
         "name": "stderr",
-        "text": "/home/x/.venv/lib/site-packages/a.py:1: odd\n",
+        "text": f"{folder}/.venv/lib/site-packages/a.py:1: odd\n",
     }
     for stem in list(STAGES)[:-1]:
         content = json.dumps(executed(stem, [said]))
@@ -163,9 +163,9 @@ def test_a_notebook_that_did_not_run_is_shown_with_a_warning(made):
     )
 
 
-def test_no_folder_of_a_machine_reaches_the_book(made):
+def test_no_folder_of_a_machine_reaches_the_book(made, run_dir):
     text = (made.folder / AT).read_text(encoding="utf-8")
-    assert "/home/x" not in text
+    assert str(run_dir) not in text
     assert '"site-packages/a.py:1: odd\\n"' in text
 
 
