@@ -25,8 +25,8 @@ Looked at and left as it is:
   over the packed row costs 65 ms per layer instead of 42 (forward and backward, 118 tokens of prompt, four
   episodes of 136), and eats most of what the linear layers save. A wider model would gain more; no GPU was
   at hand.
-- Episodes side by side in one update on a CPU (notebook 06; not 05, which takes one at a time) are not in this
-  script's comparison: padded and masked, four of 700 to 1400 tokens cost the layers of a small model 1.9
+- Episodes side by side in one update on a CPU (notebook 06; not 05, which takes one at a time) are not in
+  this script's comparison: padded and masked, four of 700 to 1400 tokens cost the layers of a small model 1.9
   processor seconds, alone 0.9, in three alternating rounds. So a CPU takes each row alone now.
 - 4-bit weights on a GPU are expanded at every call. Keeping them expanded costs the memory that 4 bits were
   chosen for: 6 GB for 3 billion weights.

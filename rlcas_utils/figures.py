@@ -31,6 +31,7 @@ LABELS = {
     "random": "random",
     "always_transfer": "always transfer",
     "rules": "keyword rules",
+    "classifier": "first action by classifier",
     "sac": "SAC",
     "expert": "scripted expert",
     "base": "base model",

@@ -13,12 +13,12 @@ def test_the_project_is_found_from_any_working_directory(tmp_path, monkeypatch):
     assert (project_root() / "pyproject.toml").is_file()
 
 
-def test_the_four_scales_exist():
-    assert profile_names() == ["a10g", "cpu", "multi_gpu", "smoke"]
+def test_the_profiles_exist():
+    assert profile_names() == ["a10g", "cpu", "cpu_long", "multi_gpu", "smoke"]
 
 
 def test_an_unknown_profile_lists_the_known_ones():
-    with pytest.raises(ConfigError, match="'gpu' does not exist; choose one of a10g, cpu, multi_gpu, smoke"):
+    with pytest.raises(ConfigError, match="'gpu' does not exist; choose one of a10g, cpu, cpu_long, multi_gpu, smoke"):
         load_profile("gpu")
 
 

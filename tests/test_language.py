@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from rlcas_utils import language
-from rlcas_utils.language import gguf, loader, sources
+from rlcas_utils.language import gguf, loader, sft_trainer, sources
 from rlcas_utils.language.card import write_card
 from rlcas_utils.language.merge import MergeRefusedError
 from rlcas_utils.language.precision import Precision, logits_gib, precision, weights_gib
 from rlcas_utils.language.preflight import Facts, problems
-from rlcas_utils.language.sft import MaskError
+from rlcas_utils.language.sft import IGNORED, MaskError
 from rlcas_utils.language.sft_log import throughput, tokens_seen
+from rlcas_utils.language.shared_prompt import read_shared_prompt, shared_length
 
 
 def chat(*answers):
@@ -252,6 +253,59 @@ def test_scoring_only_labelled_positions_gives_the_same_losses(base, tokenizer, 
         for log in (compact, trainer.state.log_history)
     ]
     assert printed[0] == printed[1]
+
+
+def test_the_opening_read_once_gives_the_gradients_of_whole_rows(base, tokenizer):
+    model = language.attach_lora(base, r=4, alpha=8, seed=0)
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:  # zero at the start, which would leave most gradients zero
+            torch.nn.init.normal_(parameter, std=0.1, generator=torch.Generator().manual_seed(1))
+    rows = language.build_rows(tokenizer, CHATS, 512).rows
+    longest = max(len(row["input_ids"]) for row in rows)
+    width = {"input_ids": 0, "labels": IGNORED, "attention_mask": 0}
+    for row in rows:
+        row["attention_mask"] = [1] * len(row["input_ids"])
+    whole = {
+        name: torch.tensor([row[name] + [fill] * (longest - len(row[name])) for row in rows])
+        for name, fill in width.items()
+    }
+    shared = read_shared_prompt(model, whole)
+    system = len(tokenizer.apply_chat_template(CHATS[0][:1], tokenize=True, return_dict=False))
+    assert longest - shared["input_ids"].shape[1] >= system  # the system prompt and the start of the question
+    grads = []
+    for inputs in (whole, shared):
+        model.zero_grad()
+        model(**inputs).loss.backward()
+        grads.append([p.grad.clone() for p in model.parameters() if p.requires_grad])
+    assert max(g.abs().max() for g in grads[0]) > 1e-3
+    for one, other in zip(*grads, strict=True):
+        assert torch.allclose(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_the_shared_opening_ends_before_the_token_that_predicts_the_first_label():
+    ids = torch.tensor([[5, 6, 7, 8, 9], [5, 6, 7, 8, 4]])
+    free = torch.full((2, 5), IGNORED)
+    assert shared_length(ids, torch.where(torch.arange(5) >= 4, ids, free)) == 3  # 8 predicts the label
+    assert shared_length(ids[:, :4], torch.where(torch.arange(4) >= 3, ids[:, :4], free[:, :4])) == 2
+    assert shared_length(torch.tensor([[1, 2], [3, 2]]), free[:, :2]) == 0
+
+
+def test_a_training_that_recomputes_activations_reads_whole_rows(base, tokenizer, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        sft_trainer,
+        "read_shared_prompt",
+        lambda model, inputs: seen.append(1) or read_shared_prompt(model, inputs),
+    )
+    trainer = sft(base, tokenizer, CHATS, tmp_path, steps=1)
+    trainer.args.activation_checkpointing = True
+    language.train_or_resume(trainer)
+    assert not seen
+    trainer = sft(
+        language.load_model("tiny", quantize=True, dtype="float32"), tokenizer, CHATS, tmp_path / "b", 1
+    )
+    language.train_or_resume(trainer)
+    assert seen == [1]
 
 
 @pytest.fixture(scope="module")

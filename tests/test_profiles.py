@@ -49,6 +49,6 @@ def test_a_plan_of_the_whole_course_is_accepted(name, tmp_path):
     assert {stage.values["SEED"] for stage in plan} == {7}
 
 
-@pytest.mark.parametrize("name", ["smoke", "cpu"])
+@pytest.mark.parametrize("name", ["smoke", "cpu", "cpu_long"])
 def test_small_scales_need_no_network(name):
     assert load_profile(name).offline

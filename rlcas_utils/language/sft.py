@@ -168,8 +168,8 @@ def train_or_resume(trainer: Any) -> list[dict[str, float]]:
     Returns:
         The log rows of the whole run, those before the kill included.
     """
-    from rlcas_utils.language.cpu import compact_lm_head
+    from rlcas_utils.language.cpu import compact_lm_head, explicit_attention
 
-    with compact_lm_head():
+    with compact_lm_head(), explicit_attention(trainer.model):
         trainer.train(resume_from_checkpoint=last_checkpoint(trainer.args.output_dir))
     return trainer.state.log_history

@@ -1,4 +1,4 @@
-"""TRL's SFT trainer with a clock: seconds per log row and lines of progress with the time that is left."""
+"""TRL's SFT trainer with a clock and a shared opening: time per log row, progress, the prompt read once."""
 
 import time
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from trl import SFTTrainer
 
 from rlcas_utils.checkpoints import already_trained
 from rlcas_utils.language.sft_log import tokens_seen
+from rlcas_utils.language.shared_prompt import read_shared_prompt
 
 MAX_LINES = 25  # progress lines per run
 
@@ -30,6 +31,17 @@ class ReportingSFTTrainer(SFTTrainer):
         if already_trained(self, kwargs.get("resume_from_checkpoint")):
             return None
         return super().train(*args, **kwargs)
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Loss of a batch whose common opening is read once.
+
+        Whole rows stay where a cache of keys has no place: in evaluation, where activations are recomputed,
+        and where several processes reduce gradients forward by forward.
+        """
+        recomputed = self.args.activation_checkpointing or self.args.gradient_checkpointing
+        if model.training and not recomputed and self.accelerator.num_processes == 1:
+            inputs = read_shared_prompt(model, inputs)
+        return super().compute_loss(model, inputs, *args, **kwargs)
 
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
         """Log one row with the seconds since the row before."""

@@ -58,6 +58,7 @@ def tune_encoder(
         weight_decay=0.01,
         seed=seed,
         use_cpu=not torch.cuda.is_available(),
+        bf16=not torch.cuda.is_available() or torch.cuda.is_bf16_supported(),  # half the time on a CPU too
         save_steps=max(1, num_steps // 4),
         save_total_limit=1,
         logging_steps=max(1, num_steps // REPORTS),
