@@ -1,4 +1,4 @@
-# make course            the whole course, headless          PROFILE=smoke|cpu|a10g|multi_gpu  ONLY=02  FROM=04
+# make course            the whole course, headless          PROFILE=smoke|cpu|cpu_long|a10g|multi_gpu  ONLY=02  FROM=04
 # make test              unit tests and the smoke chain
 # make test-kill         kill -9 at 30 random moments of the smoke chain, each followed by a resume; about 12 minutes
 # make env               only the environment                TORCH_INDEX=<index of CPU wheels> saves 2 GB on Linux
@@ -67,7 +67,7 @@ licences: $(STAMP)
 
 # One HTML page about a run, complete in one file.
 report: $(STAMP)
-	$(PY) -m rlcas_utils.run.report "$(PROFILE)"
+	$(PY) -m rlcas_utils.run.report $(if $(filter command,$(origin PROFILE)),"$(PROFILE)")
 
 # Gradio and Tianshou are no part of the lock and want older packages: each lives in an environment that sees $(VENV).
 $(DEMO_ENV)/.installed $(BENCHMARK_ENV)/.installed: build/%-env/.installed: $(STAMP) pyproject.toml

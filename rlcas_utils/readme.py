@@ -17,24 +17,14 @@ from typing import Any
 from rlcas_utils import readme_blocks, readme_gpu
 from rlcas_utils.config import project_root
 from rlcas_utils.readme_figure import draw_pipeline
-from rlcas_utils.records import read_record, write_atomic
-from rlcas_utils.stages import STAGES
+from rlcas_utils.records import write_atomic
+from rlcas_utils.reference import other_runs, reference_records
 
 Records = Mapping[str, Mapping[str, Any]]
 
 
 class ReadmeError(ValueError):
     """README.md lacks a marker of a generated block."""
-
-
-def reference_records(root: Path, profile: str = "cpu") -> dict[str, dict[str, Any]]:
-    """Return the committed records of a profile's reference run, by notebook stem; only those that are there.
-
-    Raises:
-        rlcas_utils.records.RecordError: if a record is damaged.
-    """
-    paths = {stem: root / "results" / profile / f"{stem}.json" for stem in STAGES}
-    return {stem: read_record(path) for stem, path in paths.items() if path.is_file()}
 
 
 def repository_url(root: Path) -> str:
@@ -64,7 +54,7 @@ def blocks(root: Path) -> dict[str, str]:
     return {
         "headline": readme_blocks.headline(records),
         "picture": readme_blocks.picture(records),
-        "notebooks": readme_blocks.notebooks(root, records, url, reference_records(root, "a10g")),
+        "notebooks": readme_blocks.notebooks(root, records, url, other_runs(root)),
         "desk": readme_blocks.desk(records),
         "telecom": readme_blocks.telecom(records),
         "run": readme_blocks.run(records),

@@ -10,6 +10,7 @@ from typing import Any
 from rlcas_utils.benchmark import DESK_AGENTS, TELECOM_AGENTS, published
 from rlcas_utils.figures import label
 from rlcas_utils.parameters import cell_source, read_notebook
+from rlcas_utils.reference import PROFILE
 from rlcas_utils.stages import STAGES
 
 NO_RUN = "No reference run yet: `make course` makes the records, and this block is filled from them."
@@ -114,25 +115,27 @@ def _title(path: Path, stem: str) -> str:
     return stem.replace("_", " ")
 
 
-def notebooks(root: Path, records: Records, url: str, gpu_records: Records | None = None) -> str:
-    """Return the table of notebooks: link and badge, what one builds, measured times, result.
+def notebooks(root: Path, records: Records, url: str, others: Mapping[str, Records] | None = None) -> str:
+    """Return the table of notebooks: link and badge, what one builds, result, measured times by profile.
 
     Args:
         root: project folder; title and "you build" are read from each notebook.
-        records: of the reference run on a CPU.
+        records: of the reference run.
         url: repository address; badges appear once it is a GitHub address.
-        gpu_records: of a run of the `a10g` profile, where there is one.
+        others: records by profile, of runs whose times are shown too.
     """
     numbers = headlines(records)
-    lines = ["| notebook | you build | time on CPU | on an A10G | result |", "|---|---|---|---|---|"]
+    own = next(iter(records.values()), {}).get("profile", PROFILE)
+    timed = {own: records} | {name: run for name, run in (others or {}).items() if name != own}
+    lines = [
+        f"| notebook | you build | result | {' | '.join(f'`{name}`' for name in timed)} |",
+        "|---|---|---|" + "---|" * len(timed),
+    ]
     for stem in STAGES:
         path = root / "notebooks" / f"{stem}.ipynb"
-        times = [
-            minutes_text(own[stem]["time_s"]) if stem in own else "not run"
-            for own in (records, gpu_records or {})
-        ]
+        times = [minutes_text(run[stem]["time_s"]) if stem in run else "not run" for run in timed.values()]
         link = f"[{_title(path, stem)}](notebooks/{stem}.ipynb) {badge(url, stem)}".strip()
-        cells = [link, _card_value(path, "You build"), *times, numbers[stem] or DASH]
+        cells = [link, _card_value(path, "You build"), numbers[stem] or DASH, *times]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

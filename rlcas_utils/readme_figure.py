@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rlcas_utils import figures
+from rlcas_utils.reference import PROFILE
 
 # Two lines of title and the colour of each box.
 BOXES: dict[str, tuple[str, str]] = {
@@ -49,7 +50,7 @@ def draw_pipeline(numbers: Mapping[str, str], path: Path) -> Path:
         ax.annotate("", (end - shift, height), (start + shift, height), arrowprops=shape)
     caption = "The seven notebooks with the headline number of the reference run under each."
     said = "; ".join(f"{stem[:2]} {text or 'no number yet'}" for stem, text in numbers.items())
-    run = {"profile": "cpu", "numbers": dict(numbers)}
+    run = {"profile": PROFILE, "numbers": dict(numbers)}
     saved = figures.save_figure(
         fig, path, caption=caption, alt=f"Pipeline of seven notebooks: {said}.", run=run
     )

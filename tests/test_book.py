@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from rlcas_utils import reference
 from rlcas_utils.config import project_root
 from rlcas_utils.parameters import cell_source, read_notebook
 from rlcas_utils.records import read_record
@@ -41,7 +42,7 @@ def executed(stem, outputs=()):
 def run_dir(tmp_path_factory):
     """A run folder: the committed records and figures, and notebooks as if executed, all but the last."""
     folder = tmp_path_factory.mktemp("runs") / "cpu"
-    shutil.copytree(ROOT / "results" / "cpu", folder / "records")
+    shutil.copytree(ROOT / "results" / reference.PROFILE, folder / "records")
     shutil.copytree(ROOT / "figures", folder / "figures")
     (folder / "notebooks").mkdir()
     said = {
@@ -170,7 +171,9 @@ def test_no_folder_of_a_machine_reaches_the_book(made, run_dir):
 
 
 def test_the_landing_page_and_the_results_show_the_numbers_of_the_run(made):
-    metric = read_record(ROOT / "results" / "cpu" / "07_benchmark.json")["metrics"]["desk/grpo/return"]
+    metric = read_record(ROOT / "results" / reference.PROFILE / "07_benchmark.json")["metrics"][
+        "desk/grpo/return"
+    ]
     low, high = metric["ci95"]
     interval = f"{metric['value']:.2f} [{low:.2f},\N{NO-BREAK SPACE}{high:.2f}]"
     assert f"earns **{interval}**" in (made.folder / "index.md").read_text(encoding="utf-8")

@@ -18,7 +18,9 @@ def test_the_profiles_exist():
 
 
 def test_an_unknown_profile_lists_the_known_ones():
-    with pytest.raises(ConfigError, match="'gpu' does not exist; choose one of a10g, cpu, cpu_long, multi_gpu, smoke"):
+    with pytest.raises(
+        ConfigError, match="'gpu' does not exist; choose one of a10g, cpu, cpu_long, multi_gpu, smoke"
+    ):
         load_profile("gpu")
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rlcas_utils import desk
+from rlcas_utils import desk, reference
 from rlcas_utils.config import project_root
 from rlcas_utils.demo import desk_game, limits, roster, telecom_game
 from rlcas_utils.demo.__main__ import main
@@ -85,7 +85,7 @@ def test_the_sac_agent_gives_its_three_most_probable_actions_as_reason(samples, 
 
 
 def test_the_newest_run_is_taken_and_an_unreadable_expert_says_why(tmp_path):
-    record = (project_root() / "results" / "cpu" / f"{SAC}.json").read_text(encoding="utf-8")
+    record = (project_root() / "results" / reference.PROFILE / f"{SAC}.json").read_text(encoding="utf-8")
     for profile in ("smoke", "cpu"):
         folder = tmp_path / profile
         (folder / "records").mkdir(parents=True)

@@ -8,6 +8,7 @@ import tomllib
 import pytest
 import yaml
 
+from rlcas_utils import reference
 from rlcas_utils.config import project_root
 from rlcas_utils.demo import space
 from rlcas_utils.demo.source import Source
@@ -64,7 +65,7 @@ def test_the_folder_stands_on_its_own(folder):
 def test_a_run_takes_along_only_what_plays(tmp_path, monkeypatch):
     monkeypatch.setattr(space, "ENCODER", "no_such_package")
     run = tmp_path / "runs" / "cpu"
-    record = (project_root() / "results" / "cpu" / f"{SAC}.json").read_bytes()
+    record = (project_root() / "results" / reference.PROFILE / f"{SAC}.json").read_bytes()
     (run / "records").mkdir(parents=True)
     (run / "records" / f"{SAC}.json").write_bytes(record)
     (run / SAC / "checkpoints").mkdir(parents=True)

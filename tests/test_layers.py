@@ -19,7 +19,7 @@ LAYERS = (
     | {"api_usage", "api_replies", "api_calls", "api_journal"},
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "viewer"},
-    {"run", "demo", "exercises", "openings", "course_map"}
+    {"run", "demo", "exercises", "openings", "course_map", "reference"}
     | {"readme", "readme_blocks", "readme_figure", "readme_gpu"},
 )
 MODULES = {

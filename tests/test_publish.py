@@ -3,6 +3,7 @@ import json
 import pytest
 
 from rlcas_utils.records import sha256_file
+from rlcas_utils.reference import PROFILE
 from rlcas_utils.run import publish as publishing
 from rlcas_utils.stages import FILTER, SAC, STAGES
 
@@ -10,7 +11,7 @@ from rlcas_utils.stages import FILTER, SAC, STAGES
 @pytest.fixture
 def finished(tmp_path, monkeypatch):
     """A run folder of seven stages; the first has a figure, episode rows and a file that stays behind."""
-    run_dir = tmp_path / "runs" / "cpu"
+    run_dir = tmp_path / "runs" / PROFILE
     for folder in ("records", "figures", "a", SAC, FILTER):
         (run_dir / folder).mkdir(parents=True)
     (run_dir / SAC / "expert.safetensors").write_bytes(b"weights")
@@ -35,7 +36,7 @@ def finished(tmp_path, monkeypatch):
 def test_records_figures_and_samples_are_copied_and_nothing_else(finished, tmp_path):
     root = tmp_path / "project"
     written = {path.relative_to(root).as_posix() for path in publishing.publish(finished, root)}
-    expected = {f"results/cpu/{stem}.json" for stem in STAGES}
+    expected = {f"results/{PROFILE}/{stem}.json" for stem in STAGES}
     samples = {f"data/samples/{n}" for n in ("desk_x.jsonl", "sac_expert.safetensors")}
     chats = {f"data/samples/sft_{split}.jsonl" for split in ("train", "validation")}
     assert written == expected | samples | chats | {"figures/f.png", "figures/f.json"}
@@ -44,6 +45,13 @@ def test_records_figures_and_samples_are_copied_and_nothing_else(finished, tmp_p
     ]
     assert kept == [{"category": c, "n": n} for n in range(5) for c in ("auth", "order")]
     assert len((root / "data/samples/sft_train.jsonl").read_text().splitlines()) == 2 * 25
+
+
+def test_another_profile_leaves_figures_and_samples_alone(finished, tmp_path):
+    root, other = tmp_path / "project", finished.with_name("a10g")
+    finished.rename(other)
+    written = {path.relative_to(root).as_posix() for path in publishing.publish(other, root)}
+    assert written == {f"results/a10g/{stem}.json" for stem in STAGES}
 
 
 def test_a_changed_figure_is_refused(finished, tmp_path):

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from rlcas_utils import readme, readme_blocks, readme_gpu
+from rlcas_utils import readme, readme_blocks, readme_gpu, reference
 from rlcas_utils.config import load_profile, project_root
 from rlcas_utils.records import METRIC_KEYS
 from rlcas_utils.run.plan import make_plan
@@ -52,7 +52,9 @@ def test_readme_blocks_equal_the_records():
 
 def test_pipeline_figure_shows_the_numbers_of_the_records():
     sidecar = json.loads((ROOT / "figures" / "pipeline.json").read_text(encoding="utf-8"))
-    assert sidecar["numbers"] == readme_blocks.headlines(readme.reference_records(ROOT)), "run `make readme`"
+    assert sidecar["numbers"] == readme_blocks.headlines(reference.reference_records(ROOT)), (
+        "run `make readme`"
+    )
 
 
 def test_a_changed_number_in_a_block_is_noticed():
@@ -85,7 +87,7 @@ def test_notebook_table_takes_the_card_and_shows_badges_only_with_an_address():
     plain = readme_blocks.notebooks(ROOT, RECORDS, "")
     assert plain.count("\n") == 8
     assert "colab" not in plain
-    assert "| 2 min | not run | SAC 18.3 reward |" in plain
+    assert "| SAC 18.3 reward | 2 min |" in plain
     assert "[07 Benchmark: how good are they, and how sure are we?](notebooks/07_benchmark.ipynb)" in plain
     badges = readme_blocks.notebooks(ROOT, RECORDS, "https://github.com/owner/course")
     assert badges.count("colab.research.google.com/github/owner/course/blob/main/notebooks/") == 7

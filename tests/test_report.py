@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rlcas_utils import readme_blocks
+from rlcas_utils import readme_blocks, reference
 from rlcas_utils.config import project_root
 from rlcas_utils.records import read_record, write_json
 from rlcas_utils.run import report
@@ -36,7 +36,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def source():
-    return read_reference("cpu")
+    return read_reference(reference.PROFILE)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def page(source):
 @pytest.fixture
 def run_dir(tmp_path):
     """A run folder made of the committed reference run."""
-    shutil.copytree(ROOT / "results" / "cpu", tmp_path / "cpu" / "records")
+    shutil.copytree(ROOT / "results" / reference.PROFILE, tmp_path / "cpu" / "records")
     shutil.copytree(ROOT / "figures", tmp_path / "cpu" / "figures")
     return tmp_path / "cpu"
 
@@ -136,6 +136,6 @@ def test_foreign_text_cannot_become_markup():
 
 def test_the_reference_run_is_the_default(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "project_root", lambda: tmp_path)
-    made = report.build("cpu", tmp_path / "runs")
-    assert made == tmp_path / "build" / "report-cpu.html"
+    assert report.main(["--runs-dir", str(tmp_path / "runs")]) == 0
+    made = tmp_path / "build" / f"report-{reference.PROFILE}.html"
     assert made.stat().st_size < 5_000_000

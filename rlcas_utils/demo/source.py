@@ -10,6 +10,7 @@ from typing import Any
 from rlcas_utils.benchmark import read_rows
 from rlcas_utils.config import project_root
 from rlcas_utils.records import RecordError, read_record
+from rlcas_utils.reference import PROFILE
 from rlcas_utils.stages import GRPO, SAC, SFT, STAGES, TELECOM
 
 ROWS = {"sac": SAC, "base": SFT, "sft": SFT, "grpo": GRPO}
@@ -27,8 +28,8 @@ class Source:
 
     @property
     def profile(self) -> str:
-        """Profile of the run; "cpu" for the samples, whose models a run of that profile makes."""
-        return self.run_dir.name if self.run_dir else "cpu"
+        """Profile of the run; for the samples that of the reference run, which makes their models."""
+        return self.run_dir.name if self.run_dir else PROFILE
 
     @cached_property
     def records(self) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from rlcas_utils import readme_blocks
 from rlcas_utils.course_map import map_name
 from rlcas_utils.parameters import cell_source, read_notebook
-from rlcas_utils.readme import reference_records, replace_block, repository_url
+from rlcas_utils.readme import replace_block, repository_url
+from rlcas_utils.reference import other_runs
 from rlcas_utils.run import report_sections
 from rlcas_utils.run.report_source import Source
 from rlcas_utils.stages import STAGES
@@ -55,7 +56,7 @@ def _blocks(root: Path, source: Source) -> dict[str, str]:
     filled = {
         "headline": headline,
         "picture": readme_blocks.picture(records),
-        "notebooks": readme_blocks.notebooks(root, records, url, reference_records(root, "a10g")),
+        "notebooks": readme_blocks.notebooks(root, records, url, other_runs(root)),
         "desk": readme_blocks.desk(records),
         "telecom": readme_blocks.telecom(records),
         "run": readme_blocks.run(records).replace("Reference run:", "The run of this book:"),

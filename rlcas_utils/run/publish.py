@@ -1,4 +1,4 @@
-"""Makes a finished run the project's reference: its records, its figures, and samples of its hand-offs."""
+"""Copies a finished run's records into the project; the reference run's figures and samples too."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from rlcas_utils.config import project_root
+from rlcas_utils.config import profile_names, project_root
 from rlcas_utils.records import read_record, sha256_file, write_atomic
+from rlcas_utils.reference import PROFILE
 from rlcas_utils.stages import FILTER, SAC, STAGES
 
 CHATS_PER_CATEGORY = {"train": 25, "validation": 5}
@@ -21,10 +22,10 @@ class UnfitForReference(ValueError):
 
 
 def publish(run_dir: Path, root: Path) -> list[Path]:
-    """Copy records to results/<profile>/, figures to figures/, samples of hand-offs to data/samples/.
+    """Copy records to results/<profile>/; of the reference profile also figures and samples of hand-offs.
 
     Args:
-        run_dir: A finished run, such as runs/cpu.
+        run_dir: A finished run, such as runs/cpu_long.
         root: The project's folder.
 
     Returns:
@@ -40,6 +41,8 @@ def publish(run_dir: Path, root: Path) -> list[Path]:
     results, figures, samples = root / "results" / run_dir.name, root / "figures", root / "data" / "samples"
     pictures = [run_dir / "figures" / name for record in records.values() for name in record["figures"]]
     written = [_copy(run_dir / "records" / f"{stem}.json", results / f"{stem}.json") for stem in STAGES]
+    if run_dir.name != PROFILE:
+        return written  # figures and samples belong to one run, or their numbers would not fit together
     for picture in (path.with_suffix(ending) for path in pictures for ending in (".png", ".json")):
         written.append(_copy(picture, figures / picture.name))
     for rows in (run_dir / name for name in _episode_rows(records)):
@@ -93,7 +96,7 @@ def _copy(source: Path, target: Path) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Copy the run of a profile into the project as its reference."""
     parser = argparse.ArgumentParser(prog="python -m rlcas_utils.run.publish", description=main.__doc__)
-    parser.add_argument("profile", choices=["cpu", "a10g", "multi_gpu"])
+    parser.add_argument("profile", choices=[name for name in profile_names() if name != "smoke"])
     parser.add_argument("--runs-dir", type=Path, default=project_root() / "runs")
     options = parser.parse_args(arguments)
     try:

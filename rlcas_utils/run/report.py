@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rlcas_utils.config import profile_names, project_root
 from rlcas_utils.records import write_atomic
+from rlcas_utils.reference import PROFILE
 from rlcas_utils.run import report_sections as sections
 from rlcas_utils.run.markup import text
 from rlcas_utils.run.plan import portable
@@ -80,11 +81,13 @@ def build(profile: str, runs_dir: Path) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Write one self-contained HTML page about a run."""
     parser = argparse.ArgumentParser(prog="python -m rlcas_utils.run.report", description=main.__doc__)
-    parser.add_argument("profile", nargs="?", default="cpu", choices=profile_names())
+    parser.add_argument("profile", nargs="?", choices=profile_names(), help="default: cpu if it was run")
     parser.add_argument("--runs-dir", type=Path, default=project_root() / "runs")
     options = parser.parse_args(arguments)
     try:
-        page = build(options.profile, options.runs_dir.resolve())
+        runs_dir = options.runs_dir.resolve()
+        profile = options.profile or ("cpu" if (runs_dir / "cpu" / "records").is_dir() else PROFILE)
+        page = build(profile, runs_dir)
     except NoRun as error:
         print(error, file=sys.stderr)
         return 1
