@@ -185,7 +185,7 @@ def test_a_fresh_adapter_changes_nothing_and_is_float32(tokenizer):
 # ------------------------------------------------------------------ training
 
 
-def sft(base, tokenizer, chats, folder, steps, stop_at=None, save_steps=100):
+def sft(base, tokenizer, chats, folder, steps, stop_at=None, save_steps=100, play=None):
     from transformers import TrainerCallback
     from trl import SFTConfig
 
@@ -200,7 +200,8 @@ def sft(base, tokenizer, chats, folder, steps, stop_at=None, save_steps=100):
         bf16=False,
         use_cpu=True,
         activation_checkpointing=False,
-        eval_strategy="no",
+        eval_strategy="steps" if play else "no",
+        eval_steps=2,
         save_steps=save_steps,
         logging_steps=1,
         report_to="none",
@@ -208,7 +209,7 @@ def sft(base, tokenizer, chats, folder, steps, stop_at=None, save_steps=100):
         seed=0,
     )
     model = language.attach_lora(base, r=16, alpha=32, seed=0)
-    trainer = language.make_sft_trainer(model, tokenizer, config, rows, rows, progress=lambda line: None)
+    trainer = language.make_sft_trainer(model, tokenizer, config, rows, rows, lambda line: None, play)
 
     class Kill(TrainerCallback):
         def on_step_end(self, args, state, control, **kwargs):
@@ -240,6 +241,18 @@ def test_a_killed_run_resumes_to_the_same_weights_and_remembers_its_time(base, t
     for a, b in zip(whole.model.parameters(), resumed.model.parameters(), strict=True):
         if a.requires_grad:
             assert torch.allclose(a, b, atol=1e-6)
+
+
+def test_episodes_played_in_between_become_a_curve_against_training_time(base, tokenizer, tmp_path):
+    returns = iter([[1.0, 3.0], [5.0, 5.0]])
+    log = language.train_or_resume(sft(base, tokenizer, CHATS, tmp_path, 4, play=lambda: next(returns)))
+    losses, held_out, played = language.curves(log)
+    assert losses["step"].tolist() == [1, 2, 3, 4]
+    assert held_out["step"].tolist() == played["step"].tolist() == [2, 4]
+    assert played["mean"].tolist() == [2.0, 5.0]
+    assert played["low"][0] < 2.0 < played["high"][0]
+    trained = [row["elapsed_s"] for row in log if "loss" in row]
+    assert played["minutes"].tolist() == pytest.approx([sum(trained[:2]) / 60, sum(trained) / 60])
 
 
 def test_scoring_only_labelled_positions_gives_the_same_losses(base, tokenizer, tmp_path):

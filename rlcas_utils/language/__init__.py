@@ -2,7 +2,7 @@
 
 from rlcas_utils.language.card import write_card
 from rlcas_utils.language.cpu import compact_lm_head, disable_bnb_cpu_packing
-from rlcas_utils.language.desk_agent import evaluate_on_desk, failures_by_reason
+from rlcas_utils.language.desk_agent import evaluate_on_desk, every_fifth, failures_by_reason
 from rlcas_utils.language.embedding import mean_embeddings
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.language.loader import load_model, load_tokenizer
@@ -18,7 +18,7 @@ from rlcas_utils.language.sft import (
     token_row,
     train_or_resume,
 )
-from rlcas_utils.language.sft_log import throughput
+from rlcas_utils.language.sft_log import curves, throughput
 from rlcas_utils.language.sources import display_name
 
 __all__ = [
@@ -32,10 +32,12 @@ __all__ = [
     "compact_lm_head",
     "compare",
     "count_parameters",
+    "curves",
     "decision_points",
     "disable_bnb_cpu_packing",
     "display_name",
     "evaluate_on_desk",
+    "every_fifth",
     "failures_by_reason",
     "greedy_actions",
     "greedy_texts",

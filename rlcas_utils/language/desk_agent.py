@@ -34,6 +34,23 @@ def evaluate_on_desk(
     return [conversation.row(name, seed=sampling.seed or 0) for conversation in conversations]
 
 
+def every_fifth(report: Callable[[str], None] = print) -> Callable[[int, int], None]:
+    """Make a progress function that reports every fifth of the episodes.
+
+    Args:
+        report: Takes one line.
+
+    Returns:
+        For ``evaluate_on_desk``.
+    """
+
+    def tell(done: int, total: int) -> None:
+        if done % max(1, total // 5) == 0:
+            report(f"{done}/{total} episodes")
+
+    return tell
+
+
 def failures_by_reason(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
     """Count unusable turns by reason, the most frequent first."""
     counts: dict[str, int] = {}

@@ -123,6 +123,7 @@ def make_sft_trainer(
     train: TokenRows,
     validation: TokenRows,
     progress: Callable[[str], None] = print,
+    play: Callable[[], Sequence[float]] | None = None,
 ) -> Any:
     """Make a TRL ``SFTTrainer`` for ready-made rows.
 
@@ -134,6 +135,8 @@ def make_sft_trainer(
         train: Rows to learn from.
         validation: Rows to measure the loss on.
         progress: Takes one line per logging step.
+        play: Plays episodes with the model as it is and returns what they earned; called whenever the loss
+            on held-out chats is measured.
 
     Returns:
         The trainer. Each of its log rows also holds ``elapsed_s``, the seconds since the row before, so
@@ -157,6 +160,7 @@ def make_sft_trainer(
         eval_dataset=Dataset.from_list(validation.rows),
         processing_class=tokenizer,
         progress=progress,
+        play=play,
     )
     train_in_float32(trainer.model)  # the trainer has just cast the adapter of a 4-bit model to bfloat16
     return trainer

@@ -3,6 +3,8 @@
 import itertools
 from collections.abc import Sequence
 
+import pandas as pd
+
 
 def throughput(log: Sequence[dict[str, float]]) -> tuple[float, float]:
     """Return (tokens per second, seconds) of training, evaluation left out.
@@ -13,6 +15,30 @@ def throughput(log: Sequence[dict[str, float]]) -> tuple[float, float]:
     steps = [row for row in log if "loss" in row]
     seconds = sum(row["elapsed_s"] for row in steps)
     return tokens_seen(steps) / seconds, seconds
+
+
+def curves(log: Sequence[dict[str, float]]) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Split a log into what a learning curve shows.
+
+    Args:
+        log: From ``train_or_resume``.
+
+    Returns:
+        Frames with columns ``step``, ``loss``; ``step``, ``eval_loss``; ``step``, ``minutes`` (of training
+        so far, evaluation left out), ``mean``, ``low``, ``high`` of the returns played in between.
+    """
+    seconds = list(itertools.accumulate(row["elapsed_s"] if "loss" in row else 0.0 for row in log))
+    played = [
+        {"step": row["step"], "minutes": at / 60}
+        | {end: row[f"played_{end}"] for end in ("mean", "low", "high")}
+        for row, at in zip(log, seconds, strict=True)
+        if "played_mean" in row
+    ]
+    trained, held_out = (
+        pd.DataFrame([row for row in log if name in row], columns=["step", name])
+        for name in ("loss", "eval_loss")
+    )
+    return trained, held_out, pd.DataFrame(played, columns=["step", "minutes", "mean", "low", "high"])
 
 
 def tokens_seen(steps: Sequence[dict[str, float]]) -> int:

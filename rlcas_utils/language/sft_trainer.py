@@ -1,7 +1,7 @@
 """TRL's SFT trainer with a clock and a shared opening: time per log row, progress, the prompt read once."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from transformers import PrinterCallback
@@ -10,16 +10,24 @@ from trl import SFTTrainer
 from rlcas_utils.checkpoints import already_trained
 from rlcas_utils.language.sft_log import tokens_seen
 from rlcas_utils.language.shared_prompt import read_shared_prompt
+from rlcas_utils.statistics import mean_interval
 
 MAX_LINES = 25  # progress lines per run
 
 
 class ReportingSFTTrainer(SFTTrainer):
-    """Adds ``elapsed_s`` to every log row and reports at a bounded rate."""
+    """Adds ``elapsed_s`` to every log row, reports at a bounded rate, and lets the model play in between."""
 
-    def __init__(self, *args: Any, progress: Callable[[str], None], **kwargs: Any) -> None:
-        """Take the same arguments as the parent and where to report to."""
+    def __init__(
+        self,
+        *args: Any,
+        progress: Callable[[str], None],
+        play: Callable[[], Sequence[float]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Take the parent's arguments, where to report to, and what plays episodes for their returns."""
         super().__init__(*args, **kwargs)
+        self._play = play
         self.remove_callback(PrinterCallback)  # it prints every log row
         self._progress = progress
         self._mark = time.monotonic()
@@ -43,6 +51,15 @@ class ReportingSFTTrainer(SFTTrainer):
             inputs = read_shared_prompt(model, inputs)
         return super().compute_loss(model, inputs, *args, **kwargs)
 
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """Measure the loss, then let the model play; the mean return gets a log row of its own."""
+        metrics = super().evaluate(*args, **kwargs)
+        if self._play is not None:
+            earned = mean_interval(self._play())
+            low, high = earned.ci95
+            self.log({"played_mean": earned.value, "played_low": low, "played_high": high})
+        return metrics
+
     def log(self, logs: dict[str, float], *args: Any, **kwargs: Any) -> None:
         """Log one row with the seconds since the row before."""
         now = time.monotonic()
@@ -55,6 +72,9 @@ class ReportingSFTTrainer(SFTTrainer):
         step, total = self.state.global_step, max(1, self.state.max_steps)
         if "eval_loss" in logs:
             self._progress(f"step {step}/{total}  validation loss {logs['eval_loss']:.3f}")
+            return
+        if "played_mean" in logs:
+            self._progress(f"step {step}/{total}  return on validation tickets {logs['played_mean']:.2f}")
             return
         due = int(step / total * MAX_LINES)
         if "loss" not in logs or due <= self._lines:
