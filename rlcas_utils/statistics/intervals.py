@@ -185,7 +185,7 @@ def task_error(solved_NK: np.ndarray) -> float:
     Args:
         solved_NK: outcome of each of K trials of N >= 2 tasks.
 
-    Source: Miller (2024), Adding error bars to evals, section 3.1, clustered standard errors.
+    Source: Miller (2024), Adding error bars to evals, section 3.1, resampling (see 2.2 for clusters).
     """
     mean_N = np.asarray(solved_NK, dtype=float).mean(axis=1)
     return float(mean_N.std(ddof=1) / math.sqrt(len(mean_N)))
