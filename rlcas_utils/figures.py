@@ -15,6 +15,7 @@ PALETTE = {
     "random": "#9A9A9A",
     "always_transfer": "#9A9A9A",
     "rules": "#56B4E9",
+    "classifier": "#56B4E9",
     "sac": "#0072B2",
     "expert": "#0072B2",
     "base": "#B8A200",

@@ -12,7 +12,7 @@ from rlcas_utils.language.sft_log import tokens_seen
 from rlcas_utils.language.shared_prompt import read_shared_prompt
 from rlcas_utils.statistics import mean_interval
 
-MAX_LINES = 25  # progress lines per run
+MAX_LINES = 15  # progress lines per run, beside two for each evaluation
 
 
 class ReportingSFTTrainer(SFTTrainer):

@@ -22,6 +22,9 @@ QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
 }
+# glibc would hand the large blocks of a training step back to Linux and fetch them anew in the next step; keeping
+# them makes a step of notebook 04 a fifth shorter. Other systems ignore these names.
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34)}
 
 
 def kernel_environment(profile: Profile) -> dict[str, str]:
@@ -29,7 +32,7 @@ def kernel_environment(profile: Profile) -> dict[str, str]:
 
     A number of threads that the user has set already is left alone.
     """
-    environment = {**QUIET, "PYTHONHASHSEED": "0"}
+    environment = {**QUIET, **KEEP_MEMORY, "PYTHONHASHSEED": "0"}
     if profile.offline:
         environment |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     if profile.threads and "OMP_NUM_THREADS" not in os.environ:
