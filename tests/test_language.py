@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from contextlib import nullcontext
 
 import huggingface_hub
 import pytest
@@ -10,6 +11,7 @@ import torch
 from rlcas_utils import language
 from rlcas_utils.language import gguf, loader, sft_trainer, sources
 from rlcas_utils.language.card import write_card
+from rlcas_utils.language.cpu import uncast_adapter_inputs
 from rlcas_utils.language.merge import MergeRefusedError
 from rlcas_utils.language.precision import Precision, logits_gib, precision, weights_gib
 from rlcas_utils.language.preflight import Facts, problems
@@ -293,6 +295,29 @@ def test_the_opening_read_once_gives_the_gradients_of_whole_rows(base, tokenizer
     assert max(g.abs().max() for g in grads[0]) > 1e-3
     for one, other in zip(*grads, strict=True):
         assert torch.allclose(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_adapters_give_the_same_gradients_with_uncast_inputs_and_half_the_copies(tokenizer):
+    model = language.load_model("tiny", quantize=True, dtype="bfloat16")
+    model = language.attach_lora(model, r=4, alpha=8)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.1)
+    row = {name: torch.tensor([ids]) for name, ids in language.token_row(tokenizer, CHATS[0]).items()}
+    grads, copies = [], []
+    for context in (nullcontext(), uncast_adapter_inputs(model)):
+        model.zero_grad()
+        with context, torch.autocast("cpu", torch.bfloat16), torch.profiler.profile() as profile:
+            loss = model(**row).loss
+        loss.backward()
+        grads.append([p.grad.clone() for p in model.parameters() if p.requires_grad])
+        copies.append(sum(e.count for e in profile.key_averages() if e.key == "aten::copy_"))
+    assert max(g.abs().max() for g in grads[0]) > 1e-3
+    for one, other in zip(*grads, strict=True):
+        assert torch.equal(one, other)
+    adapted = sum(hasattr(module, "lora_A") for module in model.modules())
+    assert copies[0] - copies[1] >= adapted  # at least one copy less in each adapted layer
 
 
 def test_the_shared_opening_ends_before_the_token_that_predicts_the_first_label():

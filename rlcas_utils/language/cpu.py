@@ -12,6 +12,9 @@ elsewhere. Prompt and padding have none, so the language-model head works for no
 ``explicit_attention`` is about speed too: PyTorch's fused attention for CPUs is slow backwards in bfloat16
 (a quarter of a training step with SmolLM2-135M), and plain matrix products are not.
 
+``uncast_adapter_inputs`` spares two copies per adapted layer: PEFT looks for CUDA's autocast only, so under
+the CPU's it casts each adapter's input to float32, and autocast casts it straight back.
+
 ``refuse_gpu_optimizer`` stops a training on a CPU whose optimizer keeps its state on a GPU.
 """
 
@@ -97,6 +100,24 @@ def explicit_attention(model: Any) -> Iterator[None]:
         yield
     finally:
         model.set_attn_implementation(fused)
+
+
+@contextmanager
+def uncast_adapter_inputs(model: Any) -> Iterator[None]:
+    """Leave the inputs of adapters in their format while autocast is on; the gradients are equal bit by bit.
+
+    With CUDA nothing changes. Without autocast an adapter in float32 needs the cast: close the context first.
+
+    Args:
+        model: A PEFT model, or any other, which is left alone.
+    """
+    if torch.cuda.is_available():
+        yield
+        return
+    from peft.helpers import disable_input_dtype_casting
+
+    with disable_input_dtype_casting(model):
+        yield
 
 
 def _always(device: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from rlcas_utils.checkpoints import last_checkpoint
 from rlcas_utils.language.errors import LanguageModelError
 from rlcas_utils.rollouts import render_prompt, turn_suffix
+from rlcas_utils.rollouts.expanded import expanded_weights
 
 IGNORED = -100  # label of tokens that the loss skips, as in PyTorch's cross entropy
 TURN_END = "<|im_end|>"
@@ -174,6 +175,6 @@ def train_or_resume(trainer: Any) -> list[dict[str, float]]:
     """
     from rlcas_utils.language.cpu import compact_lm_head, explicit_attention
 
-    with compact_lm_head(), explicit_attention(trainer.model):
+    with compact_lm_head(), explicit_attention(trainer.model), expanded_weights(trainer.model):
         trainer.train(resume_from_checkpoint=last_checkpoint(trainer.args.output_dir))
     return trainer.state.log_history

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from transformers import PrinterCallback
 from trl import SFTTrainer
 
 from rlcas_utils.checkpoints import already_trained
+from rlcas_utils.language.cpu import uncast_adapter_inputs
 from rlcas_utils.language.sft_log import tokens_seen
 from rlcas_utils.language.shared_prompt import read_shared_prompt
 from rlcas_utils.statistics import mean_interval
@@ -46,6 +48,10 @@ class ReportingSFTTrainer(SFTTrainer):
         Whole rows stay where a cache of keys has no place: in evaluation, where activations are recomputed,
         and where several processes reduce gradients forward by forward.
         """
+        with uncast_adapter_inputs(model) if self.args.bf16 else nullcontext():
+            return self._loss(model, inputs, *args, **kwargs)
+
+    def _loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         recomputed = self.args.activation_checkpointing or self.args.gradient_checkpointing
         if model.training and not recomputed and self.accelerator.num_processes == 1:
             inputs = read_shared_prompt(model, inputs)

@@ -22,8 +22,8 @@ QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
 }
-# glibc would hand the large blocks of a training step back to Linux and fetch them anew in the next step; keeping
-# them makes a step of notebook 04 a fifth shorter. Other systems ignore these names.
+# glibc would hand the large blocks of a training step back to Linux and fetch them anew in the next step;
+# keeping them makes a step of notebook 04 a fifth shorter. Other systems ignore these names.
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**34)}
 
 
