@@ -69,8 +69,9 @@ def headline(records: Records) -> str:
     desk, oracle = metrics.get("desk/grpo/return"), metrics.get("desk/oracle/return")
     if desk is None or oracle is None:
         return NO_RUN
+    trained = "SFT alone" if _undone(metrics) else "SFT and GRPO"
     text = (
-        f"In the reference run on a CPU, the language model trained by SFT and GRPO earns "
+        f"In the reference run on a CPU, the language model trained by {trained} earns "
         f"**{interval_text(desk)}** per ticket on {desk['n']} hand-written tickets (the oracle "
         f"{oracle['value']:.2f})"
     )
@@ -80,6 +81,22 @@ def headline(records: Records) -> str:
     return (
         f"{text}, and the small telecom model solves **{interval_text(fixable)}** of its trials on the "
         f"{fixable['n']} fixable τ²-bench test tasks. Brackets: 95 % intervals over tickets and tasks."
+    )
+
+
+def _undone(metrics: Mapping[str, Metric]) -> bool:
+    """Say whether notebook 05 put its policy back to SFT, because validation tickets showed no gain."""
+    gain = metrics.get("grpo/validation_gain")
+    return gain is not None and gain["value"] < 0
+
+
+def _undone_note(metrics: Mapping[str, Metric]) -> str:
+    if not _undone(metrics):
+        return ""
+    gain = metrics["grpo/validation_gain"]
+    return (
+        f" GRPO changed the return on {gain['n']} validation tickets by {interval_text(gain)}, so notebook 05 "
+        "handed on the SFT policy: the rows SFT and SFT + GRPO are one policy."
     )
 
 
@@ -162,6 +179,7 @@ def desk(records: Records) -> str:
     return "\n".join(lines) + (
         f"\n\nn = {n} tickets; brackets: 95 % intervals over tickets. Published: [model card]"
         f"({published('desk')['url']}), reward and resolution. {published('desk')['caveat']}"
+        f"{_undone_note(metrics)}"
     )
 
 

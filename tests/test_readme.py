@@ -83,6 +83,17 @@ def test_blocks_show_value_interval_n_and_source():
     assert "4 min for 2 notebooks" in readme_blocks.run(RECORDS)
 
 
+def test_a_policy_that_was_put_back_to_sft_is_not_called_trained_by_grpo():
+    assert "trained by SFT and GRPO earns" in readme_blocks.headline(RECORDS)
+    lost = {"grpo/validation_gain": metric(-3.4, n=48, ci95=(-6.1, -1.1))}
+    records = RECORDS | {"05_grpo": record("05_grpo", **lost)}
+    assert "trained by SFT alone earns" in readme_blocks.headline(records)
+    assert "on 48 validation tickets by -3.40 [-6.10, -1.10], so notebook 05 handed on" in readme_blocks.desk(
+        records
+    )
+    assert "validation tickets" not in readme_blocks.desk(RECORDS)
+
+
 def test_notebook_table_takes_the_card_and_shows_badges_only_with_an_address():
     plain = readme_blocks.notebooks(ROOT, RECORDS, "")
     assert plain.count("\n") == 8
