@@ -8,7 +8,7 @@ from typing import Any
 from rlcas_utils.records import read_record
 from rlcas_utils.stages import STAGES
 
-PROFILE = "cpu"
+PROFILE = "cpu_long"
 """Profile whose run fills README.md, the pipeline picture, the samples and the figures."""
 TIMED = ("cpu", "a10g")
 """Profiles whose times stand beside the reference run's, where they have been run."""
