@@ -59,7 +59,7 @@ def test_without_a_run_the_samples_play_and_it_says_so(tmp_path, samples):
 
 def test_a_missing_model_names_the_command_that_makes_it(samples):
     assert roster.desk_roster(samples).missing["grpo"] == (
-        "SFT + GRPO: there is no model. Make it: make course PROFILE=cpu ONLY=05_grpo"
+        "SFT + GRPO: there is no model. Make it: make course PROFILE=cpu_long ONLY=05_grpo"
     )
     assert roster.telecom_roster(samples).missing["grpo"].endswith("ONLY=06_tau2_telecom_grpo")
 
