@@ -95,8 +95,8 @@ def _undone_note(metrics: Mapping[str, Metric]) -> str:
         return ""
     gain = metrics["grpo/validation_gain"]
     return (
-        f" GRPO changed the return on {gain['n']} validation tickets by {interval_text(gain)}, so notebook 05 "
-        "handed on the SFT policy: the rows SFT and SFT + GRPO are one policy."
+        f" GRPO changed the return on {gain['n']} validation tickets by {interval_text(gain)}, so notebook "
+        "05 handed on the SFT policy: the rows SFT and SFT + GRPO are one policy."
     )
 
 

@@ -19,7 +19,7 @@ the CPU's it casts each adapter's input to float32, and autocast casts it straig
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -102,22 +102,18 @@ def explicit_attention(model: Any) -> Iterator[None]:
         model.set_attn_implementation(fused)
 
 
-@contextmanager
-def uncast_adapter_inputs(model: Any) -> Iterator[None]:
+def uncast_adapter_inputs(model: Any, autocast: bool = True) -> AbstractContextManager[None]:
     """Leave the inputs of adapters in their format while autocast is on; the gradients are equal bit by bit.
 
-    With CUDA nothing changes. Without autocast an adapter in float32 needs the cast: close the context first.
+    With CUDA nothing changes.
 
     Args:
         model: A PEFT model, or any other, which is left alone.
+        autocast: Whether it is on. Without it an adapter in float32 needs the cast, and nothing changes.
     """
-    if torch.cuda.is_available():
-        yield
-        return
     from peft.helpers import disable_input_dtype_casting
 
-    with disable_input_dtype_casting(model):
-        yield
+    return disable_input_dtype_casting(model, active=autocast and not torch.cuda.is_available())
 
 
 def _always(device: Any) -> bool:

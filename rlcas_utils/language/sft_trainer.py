@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from transformers import PrinterCallback
@@ -48,14 +47,11 @@ class ReportingSFTTrainer(SFTTrainer):
         Whole rows stay where a cache of keys has no place: in evaluation, where activations are recomputed,
         and where several processes reduce gradients forward by forward.
         """
-        with uncast_adapter_inputs(model) if self.args.bf16 else nullcontext():
-            return self._loss(model, inputs, *args, **kwargs)
-
-    def _loss(self, model: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         recomputed = self.args.activation_checkpointing or self.args.gradient_checkpointing
-        if model.training and not recomputed and self.accelerator.num_processes == 1:
-            inputs = read_shared_prompt(model, inputs)
-        return super().compute_loss(model, inputs, *args, **kwargs)
+        with uncast_adapter_inputs(model, autocast=self.args.bf16):
+            if model.training and not recomputed and self.accelerator.num_processes == 1:
+                inputs = read_shared_prompt(model, inputs)
+            return super().compute_loss(model, inputs, *args, **kwargs)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Measure the loss, then let the model play; the mean return gets a log row of its own."""
