@@ -21,6 +21,7 @@ TURN_END = "<|im_end|>"
 CONTROL_TOKENS = (PAD, "<|im_start|>", TURN_END)
 # Like in Qwen3's vocabulary these are single tokens but ordinary text: decoding keeps them.
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+VOCABULARY = 3000  # more than the demonstrations have clauses that occur often enough to be learned
 # A piece is a clause with its closing punctuation, or a run of line breaks. BPE merges inside pieces only.
 _CLAUSES = r"[^\n.?!;|,]+[.?!;|,]* ?|[.?!;|,]+ ?|\n+"
 _UNBROKEN = re.compile("|".join(re.escape(token) for token in CONTROL_TOKENS + TAGS))
@@ -34,7 +35,7 @@ CHAT_TEMPLATE = (
 
 
 def train_tokenizer(
-    texts: Iterable[str], vocab_size: int, *, min_frequency: int = 10
+    texts: Iterable[str], vocab_size: int = VOCABULARY, *, min_frequency: int = 10
 ) -> PreTrainedTokenizerFast:
     """Learn a byte-level BPE vocabulary of clauses.
 
