@@ -80,8 +80,17 @@ def headline(records: Records) -> str:
         return text + "."
     return (
         f"{text}, and the small telecom model solves **{interval_text(fixable)}** of its trials on the "
-        f"{fixable['n']} fixable τ²-bench test tasks. Brackets: 95 % intervals over tickets and tasks."
+        f"{fixable['n']} fixable τ²-bench test tasks{_telecom_gain(metrics)}. "
+        "Brackets: 95 % intervals over tickets and tasks."
     )
+
+
+def _telecom_gain(metrics: Mapping[str, Metric]) -> str:
+    """Say what GRPO added to imitation on all telecom tasks; empty where nothing was compared."""
+    gain = metrics.get("telecom/grpo_minus_sft")
+    if gain is None or gain["ci95"] is None:
+        return ""
+    return f" (GRPO minus SFT, all {gain['n']} tasks: {interval_text(gain, '+.2f')})"
 
 
 def _undone(metrics: Mapping[str, Metric]) -> bool:
