@@ -80,9 +80,9 @@ def test_blocks_show_value_interval_n_and_source():
     assert "| published | 3 | 0.308 | 0.375 | 0.250 |" in telecom
     assert "12.50 [11.00, 14.00]" in readme_blocks.headline(RECORDS)
     assert "GRPO minus SFT, all" not in readme_blocks.headline(RECORDS)
-    compared = {"telecom/grpo_minus_sft": metric(0.125, n=40, ci95=(-0.025, 0.275))}
-    compared = {"06_tau2_telecom_grpo": record("06_tau2_telecom_grpo", **compared)}
-    headline = readme_blocks.headline(RECORDS | compared)
+    gain = {"telecom/grpo_minus_sft": metric(0.125, n=40, ci95=(-0.025, 0.275))}
+    stage = "06_tau2_telecom_grpo"
+    headline = readme_blocks.headline(RECORDS | {stage: record(stage, **gain)})
     assert "test tasks (GRPO minus SFT, all 40 tasks: +0.12 [-0.03, +0.28]). Brackets" in headline
     assert "Test CPU" in readme_blocks.run(RECORDS)
     assert "4 min for 2 notebooks" in readme_blocks.run(RECORDS)
