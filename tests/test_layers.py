@@ -15,7 +15,7 @@ LAYERS = (
     {"config", "parameters", "records", "machine", "stages", "fingerprint"}
     | {"stage", "stage_folder", "stage_text", "handoffs", "checkpoints"}
     | {"architectures", "memory_plan", "memory_tables"}
-    | {"statistics", "figures", "parsing", "trackers"}
+    | {"statistics", "figures", "parsing", "trackers", "spacing"}
     | {"api_usage", "api_replies", "api_calls", "api_journal"},
     {"desk", "telecom"},
     {"sac", "trajectories", "language", "rollouts", "grpo", "benchmark", "api_agents", "viewer"},
