@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import huggingface_hub
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from rlcas_utils import language
 from rlcas_utils.language import gguf, loader, sft_trainer, sources
@@ -391,6 +392,16 @@ def test_dequantise_merge_cast_keeps_the_adapter_and_merging_in_4_bit_loses_it(t
         wrong = wrong.merge_and_unload()
     language.disable_bnb_cpu_packing(wrong)
     assert language.compare(*reference, *measure(wrong)).kl > 20 * good.kl
+
+
+def test_an_adapter_of_another_model_is_refused_in_words(tmp_path):
+    model = language.load_model("tiny", dtype="float32")
+    language.attach_lora(model, r=2, alpha=4).save_pretrained(tmp_path)
+    file = tmp_path / "adapter_model.safetensors"
+    halves = {name: value[:, :1].contiguous() for name, value in load_file(file).items()}
+    save_file(halves, file)
+    with pytest.raises(language.LanguageModelError, match=r"does not fit .*run notebook 04 with"):
+        language.load_adapter(language.load_model("tiny", dtype="float32"), tmp_path, trainable=True)
 
 
 def test_an_export_that_answers_differently_is_refused():

@@ -5,6 +5,8 @@ from typing import Any
 
 import torch
 
+from rlcas_utils.language.errors import LanguageModelError
+
 
 def attach_lora(model: Any, *, r: int, alpha: int, dropout: float = 0.0, seed: int = 0) -> Any:
     """Put a fresh adapter beside every linear layer except the head.
@@ -52,10 +54,22 @@ def load_adapter(model: Any, folder: str | Path, *, trainable: bool) -> Any:
 
     Returns:
         A PEFT model, in training mode if trainable.
+
+    Raises:
+        LanguageModelError: The adapter was trained on a model of another shape.
     """
     from peft import PeftModel
 
-    adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=trainable)
+    try:
+        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=trainable)
+    except RuntimeError as error:
+        if "size mismatch" not in str(error):
+            raise
+        raise LanguageModelError(
+            f"the adapter in {Path(folder).name} does not fit {model.config.name_or_path}: it was trained "
+            "beside layers of other sizes, so nothing of it could be used. Set MODEL to the model it was "
+            "trained on, or run notebook 04 with this MODEL first."
+        ) from error
     if trainable:
         train_in_float32(adapted)
     return adapted.train(trainable)

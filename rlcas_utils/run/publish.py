@@ -12,7 +12,7 @@ from pathlib import Path
 from rlcas_utils.config import profile_names, project_root
 from rlcas_utils.records import read_record, sha256_file, write_atomic
 from rlcas_utils.reference import PROFILE
-from rlcas_utils.stages import FILTER, SAC, STAGES
+from rlcas_utils.stages import FILTER, SAC, SFT, STAGES
 
 CHATS_PER_CATEGORY = {"train": 25, "validation": 5}
 
@@ -48,6 +48,8 @@ def publish(run_dir: Path, root: Path) -> list[Path]:
     for rows in (run_dir / name for name in _episode_rows(records)):
         written.append(_copy(rows, samples / rows.name))
     written.append(_copy(run_dir / SAC / "expert.safetensors", samples / "sac_expert.safetensors"))
+    base = records[SFT]["parameters"]["MODEL"]
+    written += _sample_adapter(run_dir / SFT / "adapter", samples / "sft_adapter", base)
     chats = [run_dir / FILTER / f"{split}.jsonl" for split in CHATS_PER_CATEGORY]
     return written + [_sample_chats(path, samples) for path in chats]
 
@@ -67,6 +69,19 @@ def _sample_chats(path: Path, folder: Path) -> Path:
         if seen[category] <= CHATS_PER_CATEGORY[path.stem]:
             kept.append(line + "\n")
     return write_atomic(folder / f"sft_{path.name}", "".join(kept))
+
+
+def _sample_adapter(source: Path, target: Path, base: str) -> list[Path]:
+    """Write an adapter at half its size, with the base model's name and not the place it was loaded from."""
+    from safetensors.torch import load_file, save_file
+
+    config = json.loads((source / "adapter_config.json").read_text(encoding="utf-8"))
+    config["base_model_name_or_path"] = base
+    target.mkdir(parents=True, exist_ok=True)
+    weights = {name: value.half() for name, value in load_file(source / "adapter_model.safetensors").items()}
+    save_file(weights, target / "adapter_model.safetensors", metadata={"format": "pt"})
+    text = json.dumps(config, indent=2) + "\n"
+    return [write_atomic(target / "adapter_config.json", text), target / "adapter_model.safetensors"]
 
 
 def _record(run_dir: Path, stem: str) -> dict:
