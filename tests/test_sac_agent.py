@@ -10,7 +10,6 @@ from rlcas_utils.sac import agent as agent_module
 from rlcas_utils.sac import encoder as encoder_module
 from rlcas_utils.sac.agent import SacAgent, load_expert, save_expert
 from rlcas_utils.sac.config import SacConfig
-from rlcas_utils.sac.crossfit import CrossFittedEncoder
 from rlcas_utils.sac.encoder import KINDS, SentenceEncoder
 from rlcas_utils.sac.encoder_training import tune_encoder
 from rlcas_utils.sac.networks import Actor
@@ -93,10 +92,7 @@ def test_encoder_learns_kinds_from_labels_and_goes_on_from_its_checkpoint(tmp_pa
 
 def test_expert_survives_its_file(tmp_path, agent, encoder):
     path = tmp_path / "expert.safetensors"
-    other = SentenceEncoder(rank=2, seed=5)
-    reader = CrossFittedEncoder([encoder, other])
-    agent = SacAgent(agent.actor, reader.probabilities)
-    save_expert(path, agent.actor, reader, {"seed": 3})
+    save_expert(path, agent.actor, encoder, {"seed": 3})
     loaded, facts = load_expert(path)
     assert facts == {"seed": 3}
     for ticket in desk.load_tickets("validation")[:5]:
@@ -107,7 +103,7 @@ def test_expert_survives_its_file(tmp_path, agent, encoder):
 
 def test_expert_of_another_observation_or_encoder_is_refused(tmp_path, agent, encoder, monkeypatch):
     path = tmp_path / "expert.safetensors"
-    save_expert(path, agent.actor, CrossFittedEncoder([encoder]), {})
+    save_expert(path, agent.actor, encoder, {})
     with pytest.raises(ValueError, match="answers would be noise"):
         encoder.load_trained({"head.weight": torch.zeros(1)})
     monkeypatch.setattr(agent_module, "KINDS", ("other",))

@@ -16,12 +16,11 @@ from rlcas_utils.desk import features
 from rlcas_utils.desk.episode import Episode
 from rlcas_utils.desk.facts import FACTS
 from rlcas_utils.sac.checkpoint import read_safetensors, write_safetensors
-from rlcas_utils.sac.crossfit import CrossFittedEncoder
 from rlcas_utils.sac.encoder import KINDS, SentenceEncoder
 from rlcas_utils.sac.networks import Actor
 from rlcas_utils.sac.text import TextFunction, table, with_text
 
-FORMAT = "rlcas-sac-expert/3"
+FORMAT = "rlcas-sac-expert/2"
 
 
 def observation_fingerprint() -> str:
@@ -77,23 +76,22 @@ class SacAgent:
         return int(np.argmax(log_pi_A))
 
 
-def save_expert(path: Path, actor: Actor, reader: CrossFittedEncoder, facts: dict[str, Any]) -> None:
-    """Write a policy and its encoders as safetensors, sizes and origin in the header.
+def save_expert(path: Path, actor: Actor, encoder: SentenceEncoder, facts: dict[str, Any]) -> None:
+    """Write a policy and its encoder as safetensors, sizes and origin in the header.
 
     Args:
         path: File to write.
         actor: Trained policy.
-        reader: Tuned encoders that the policy reads messages with.
+        encoder: Tuned encoder that the policy reads messages with.
         facts: JSON-able facts of its making, such as seed and episodes.
     """
     tensors = {f"actor.{name}": tensor for name, tensor in actor.state_dict().items()}
-    for k, encoder in enumerate(reader.encoders):
-        tensors |= {f"encoder_{k}.{name}": tensor for name, tensor in encoder.trained_tensors().items()}
+    tensors |= {f"encoder.{name}": tensor for name, tensor in encoder.trained_tensors().items()}
     header = {
         "format": FORMAT,
         "observation": observation_fingerprint(),
         "sizes": json.dumps(actor.sizes),
-        "encoder_ranks": json.dumps([encoder.rank for encoder in reader.encoders]),
+        "encoder_rank": str(encoder.rank),
     }
     write_safetensors(path, tensors, header | {"facts": json.dumps(facts, sort_keys=True)})
 
@@ -123,13 +121,12 @@ def load_expert(path: Path, seed: int | None = None) -> tuple[SacAgent, dict[str
             f"{observation_fingerprint()}; its choices would be meaningless. "
             "Run notebook 02_sac_training (make course ONLY=02) again."
         )
-    encoders = [SentenceEncoder(rank) for rank in json.loads(header["encoder_ranks"])]
-    for k, encoder in enumerate(encoders):
-        encoder.load_trained(_part(tensors, f"encoder_{k}."))
+    encoder = SentenceEncoder(int(header["encoder_rank"]))
+    encoder.load_trained(_part(tensors, "encoder."))
     sizes = json.loads(header["sizes"])
     actor = Actor(sizes[0], sizes[-1], sizes[1:-1])
     actor.load_state_dict(_part(tensors, "actor."))
-    return SacAgent(actor, CrossFittedEncoder(encoders).probabilities, seed), json.loads(header["facts"])
+    return SacAgent(actor, encoder.probabilities, seed), json.loads(header["facts"])
 
 
 def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
